@@ -13,6 +13,7 @@
 #include "flopcast/machine/training.h"
 #include "flopcast/parallel/settings.h"
 #include "flopcast/question/launch.h"
+#include "flopcast/question/run.h"
 #include "flopcast/report/estimate.h"
 #include "forecasts.h"
 #include "interrupt.h"
@@ -37,11 +38,12 @@ Result<TrainingModel> make_training(const std::string& model, const std::string&
 
 SharedTraining* open_training(const std::string& model, const std::string& cluster,
                               const std::string& software, double usd_per_chip_hour,
-                              double memory_share) {
+                              double memory_share, double fit_odds) {
   TrainingOptions options;
   options.software = software;
   options.usd_per_chip_hour = usd_per_chip_hour;
   options.memory_share = memory_share;
+  options.fit_odds = fit_odds;
   TrainingModel made = value_or_raise(interruptible(
       [model, cluster, options](const Stop&) { return make_training(model, cluster, options); }));
   return new SharedTraining{std::make_shared<const TrainingModel>(std::move(made))};
@@ -67,12 +69,17 @@ std::pair<NamedPlan, std::shared_ptr<const TrainingModel>> named_plan(
 
 EstimateReport* estimate_step(const SharedTraining& training,
                               const std::map<std::string, std::string>& settings,
-                              const std::string& from) {
+                              const std::string& from, const RunSettings& run) {
+  const auto asked = value_or_raise(run_question(run));
   auto [named, model] = named_plan(training.model, settings, from);
-  return new EstimateReport(value_or_raise(
-      interruptible([model = std::move(model), named = std::move(named)](const Stop&) mutable {
+  return new EstimateReport(
+      value_or_raise(interruptible([model = std::move(model), named = std::move(named),
+                                    asked](const Stop&) mutable -> Result<EstimateReport> {
         Result<EstimateReport> report =
             make_estimate_report(*model, named.plan, std::move(named.assumed));
+        if (report && asked) {
+          if (auto problem = add_whole_run(*model, *asked, *report)) return *std::move(problem);
+        }
         if (report) {
           report->used = std::move(named.used);
           report->ignored = std::move(named.ignored);
@@ -134,10 +141,11 @@ void define_analytic(nb::module_& module) {
       .def("plan_lacks", &plan_lacks, "format"_a);
   nb::class_<SharedTraining>(module, "TrainingModel")
       .def(nb::new_(&open_training), "model"_a, "cluster"_a, nb::kw_only(), "software"_a = "",
-           "usd_per_chip_hour"_a = 0.0, "memory_share"_a = 1.0)
+           "usd_per_chip_hour"_a = 0.0, "memory_share"_a = 1.0,
+           "fit_odds"_a = TrainingOptions().fit_odds)
       .def("software", [](const SharedTraining& self) { return text(self.model->software()); })
       .def("chips", [](const SharedTraining& self) { return self.model->cluster().chips(); })
-      .def("estimate", &estimate_step, "settings"_a, nb::kw_only(), "plan_from"_a);
+      .def("estimate", &estimate_step, "settings"_a, nb::kw_only(), "plan_from"_a, "run"_a);
   module.def("plan_settings", &setting_names);
   module.def("plan_formats", &plan_formats);
   module.def("training_software", &training_software);

@@ -253,6 +253,8 @@ QUESTIONS = (
     Question("estimate.cp", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", *STEP, "--cp", "{word}"), NUMBERS),
     Question("estimate.batch", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--seq", "2048", "--global-batch", "{word}"), NUMBERS),
     Question("estimate.price", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", *STEP, "--price", "{word}"), NUMBERS),
+    Question("estimate.odds", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", *STEP, "--fit-odds", "{word}"), NUMBERS),
+    Question("estimate.tokens", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", *STEP, "--tokens", "{word}"), NUMBERS),
     Question("serve.bandwidth", ("serve", "llama-3-8b", "--on", "dgx-h100, chip.hbm_bandwidth {word}", "--replicas", "1", "--quick", *LENGTHS, "--users", "2"), NUMBERS),
     Question("serve.rate", (*SERVE, *LENGTHS, "--requests", "20", "--rate", "{word}"), NUMBERS),
     Question("serve.users", (*SERVE, *LENGTHS, "--requests", "20", "--users", "{word}"), NUMBERS),
@@ -262,6 +264,8 @@ QUESTIONS = (
     Question("explore.sram", ("explore", "fft", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--sweep", "sram=1B..{word}"),
              ("1e300B", "nan", "inf", "1e400B", "0", "-1B")),
     Question("plan.top", ("plan", "gpt-3-1.3b", "--on", "dgx-h100", "--global-batch", "8", "--must", "tp=1", "--threads", "1", "--json", "--top", "{word}"), NUMBERS),
+    Question("plan.mtbf", ("plan", "gpt-3-1.3b", "--on", "dgx-h100", "--global-batch", "8", "--must", "tp=1", "--threads", "1", "--json",
+                           "--tokens", "1T", "--checkpoint-time", "30s", "--chip-mtbf", "{word}"), NUMBERS),
     Question("slice.from", ("trace", "slice", GOOD_TRACE, "--from-s", "{word}", "--out", "{out}"), NUMBERS),
 )  # fmt: skip
 

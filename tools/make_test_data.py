@@ -189,6 +189,23 @@ def training(shared: Path, write: Callable[[str, str], None]) -> None:
     write("training.json", json_lines(head, "cases", [run_of(case) for case in cases]))
 
 
+def training_memory(shared: Path, write: Callable[[str, str], None]) -> None:
+    """Runs of other sources that tell their memory: what bands of memory rest on besides training.json."""
+    cases = [
+        case
+        for name in ("training_more", "training_third")
+        for case in json.loads((shared / f"measured/{name}.json").read_text(encoding="utf-8"))["cases"]
+        if case.get("measured", {}).get("memory_gib") and case["quality"] != "C"
+    ]
+    head = {"source": "each run names its own; licences: README.md"}
+    runs = [run_of(case) for case in cases]
+    for run, case in zip(runs, cases):
+        # What tells the release of the software and what of it ran.
+        run["source"] |= {key: case["source"][key] for key in ("table", "date") if key in case["source"]}
+        run |= {key: case[key] for key in ("year", "note") if key in case}
+    write("training_memory.json", json_lines(head, "cases", runs))
+
+
 def transformer_model(shared: Path, write: Callable[[str, str], None]) -> None:
     cases = json.loads((shared / "oracles/transformer_model.json").read_text(encoding="utf-8"))["cases"]
     kept = [{key: value for key, value in case.items() if key not in CASE_REMARKS} for case in cases]
@@ -260,7 +277,7 @@ def main() -> None:
         path.write_text(text, encoding="utf-8")
         print(f"{path}: {len(text.encode()):,} bytes, {text.count(chr(10)):,} lines")
 
-    for make in (kernels, chips, collectives, training, transformer_model, dataflow_mapping, peers):
+    for make in (kernels, chips, collectives, training, training_memory, transformer_model, dataflow_mapping, peers):
         make(options.shared, write)
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Bands of training forecasts, from the errors of runs that were left out of a fit; and of forecasts whose software nobody
-told, from those of runs that are forecast as if nobody had:
+told, from those of runs that are forecast as if nobody had; how well memory is known; and which plans forecasts do not tell
+apart:
 
     tools/training_bands.py ../shared/measured/training{,_more}.json ../shared/measured/training_vtrain.csv tests/data/training_tpu.json
+        --also ../shared/measured/training_third.json
 
 writes catalog/training/bands.toml, and says which share of each set lies inside. Needs numpy, and flopcast (--flopcast).
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import json
 import subprocess
 import tomllib
@@ -26,6 +29,8 @@ LEAST = 4  # groups of a software that has a band of its own
 OTHERS = 6  # groups that the runs of other software count for in its band
 MOST = 50  # groups that a set counts for
 KNOWN = 0.5  # share of runs that are foretold whose source the fit knows
+NEAR = 0.1  # logarithm of how far the times of plans that are compared may be apart: few are nearer
+TURNED = 1 / 3  # of pairs that tie, how many are measured the other way round at least
 
 
 def outer(ratio: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
@@ -137,6 +142,58 @@ def unstated_coverage(runs: list[dict], ratio: np.ndarray) -> list[dict]:
     return rows
 
 
+def memory_band(runs: list[dict], ratio: np.ndarray) -> tuple[float, float]:
+    """Quantiles of measured over forecast memory. No constant of memory is refitted, so that what a run is off by is the
+    same whether a fit knew its source or not; how likely the next source is off as those are is asked all the same."""
+    weight, source = weights(runs)
+    return mixed(ratio, weight, [ratio], source)
+
+
+def memory_coverage(runs: list[dict], ratio: np.ndarray) -> list[dict]:
+    """Share of the runs of each source inside the band; and inside that of all other sources, which never saw it."""
+    known, rows = memory_band(runs, ratio), []
+    for name in sorted({run["set"] for run in runs}):
+        some = np.array([run["set"] == name for run in runs])
+        left = memory_band([run for run in runs if run["set"] != name], ratio[~some])
+        inside = [float(np.mean((low <= ratio[some]) & (ratio[some] <= high))) for low, high in (known, left)]
+        rows.append({"set": name, "n": int(some.sum()), "known": inside[0], "unseen": inside[1]})
+    return rows
+
+
+def turned(runs: list[dict], measured: np.ndarray, forecast: np.ndarray, nearest: float) -> tuple[float, int, int]:
+    """How much two plans of one problem have to differ for their order to be known: the factor between forecasts up to
+    which a third of the pairs or more are measured the other way round, if what pairs are off by is as likely one way as the
+    other. Each problem counts the same, each source about the same.
+
+    @param nearest logarithm of how far the forecasts of a pair may be apart
+    @return the factor, and how many pairs of how many problems it rests on
+    """
+    problems: dict[str, list[int]] = collections.defaultdict(list)
+    for i, run in enumerate(runs):
+        problems[run["set"] + run["problem"]].append(i)
+    off, weight = [], []
+    sources = collections.Counter()
+    pairs = {}
+    for name, members in problems.items():
+        near = [
+            (i, j)
+            for i, j in itertools.combinations(members, 2)
+            if runs[i]["plan"] != runs[j]["plan"] and abs(np.log(forecast[i] / forecast[j])) <= nearest
+        ]
+        if near:
+            pairs[name] = near
+            sources[runs[members[0]]["set"]] += 1
+    for near in pairs.values():
+        for i, j in near:
+            off.append(abs(np.log(measured[i] / measured[j]) - np.log(forecast[i] / forecast[j])))
+            weight.append(1 / len(near) / (1 + sources[runs[i]["set"]]))
+    order = np.argsort(off)
+    weight = np.array(weight)[order]
+    mass = (np.cumsum(weight) - weight / 2) / weight.sum()
+    # Of pairs off by more than their forecasts differ, half are off the way that turns them round.
+    return float(np.exp(np.interp(1 - 2 * TURNED, mass, np.array(off)[order]))), len(off), len(pairs)
+
+
 def band_of(found: dict[str, float], run: dict) -> tuple[float, float]:
     """The band of a run's forecast, as the catalogue gives it."""
     if run["experts"]:
@@ -177,11 +234,11 @@ def coverage(runs: list[dict], without: dict[str, np.ndarray]) -> list[dict]:
     return rows
 
 
-def forecasts(program: Path, files: list[Path]) -> list[dict]:
-    """Runs of quality A and B, forecast as if nobody had told their software."""
+def forecasts(program: Path, files: list[Path], *flags: str) -> list[dict]:
+    """Runs of quality A and B; with --no-software as if nobody had told their software."""
     found = []
     for file in files:
-        command = [program, "validate", "training", file, "--no-software", "--json", "--cases"]
+        command = [program, "validate", "training", file, *flags, "--json", "--cases"]
         document = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         found += [case for case in document["cases"] if "failure" not in case and case["quality"] != "C"]
     return found
@@ -206,6 +263,34 @@ def architectures(runs: list[dict]) -> list[str]:
     return sorted({architecture_of(tables["chip"], chip) for chip in chips if chip in tables["chip"]})
 
 
+def toml_of_memory(runs: list[dict]) -> str:
+    """How well memory is known, of runs that tell theirs."""
+    told = [run for run in runs if "measured_memory_bytes" in run]
+    low, high = memory_band(told, np.array([run["measured_memory_bytes"] / run["memory_bytes"] for run in told]))
+    sets = len({run["set"] for run in told})
+    return (
+        "\n# What a chip needs: 10 and 90 % quantiles of measured / forecast, each group of runs the same, and for half of the\n"
+        "# band each source the same, either way.\n"
+        f'[memory]\nsource = "runs"\nbasis = "fitted"\nruns = "{len(told)} runs of {sets} sets"\n'
+        f"low = {low:.4g}\nhigh = {high:.4g}\n"
+    )
+
+
+def toml_of_ties(runs: list[dict]) -> str:
+    """Which plans forecasts do not tell apart."""
+    told = [run for run in runs if "measured_memory_bytes" in run]
+    time, *of_time = turned(runs, *(np.array([run[key] for run in runs]) for key in ("measured_s", "forecast_s")), NEAR)
+    keys = ("measured_memory_bytes", "memory_bytes")
+    memory, *of_memory = turned(told, *(np.array([run[key] for run in told]) for key in keys), np.inf)
+    return (
+        "\n# Two plans of one model on one machine whose forecasts differ by less than this factor are measured the other way\n"
+        "# round in a third of the pairs or more.\n"
+        '[ties]\nsource = "runs"\nbasis = "fitted"\n'
+        f'pairs = "time: {of_time[0]} of {of_time[1]} problems; memory: {of_memory[0]} of {of_memory[1]}"\n'
+        f"time = {time:.4g}\nmemory = {memory:.4g}\n"
+    )
+
+
 def toml_of_unstated(runs: list[dict], ratio: np.ndarray) -> str:
     text = (
         "# Bands of steps whose software nobody told: 10 and 90 % quantiles of measured / forecast over runs of whatever software\n"
@@ -226,10 +311,12 @@ def toml_of_unstated(runs: list[dict], ratio: np.ndarray) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--also", nargs="*", type=Path, default=[], help="runs of which memory and ties are asked alone")
     parser.add_argument("--flopcast", type=Path, default=ROOT / "build/release/flopcast")
     parser.add_argument("--dry-run", action="store_true", help="say the shares, and write nothing")
     options = parser.parse_args()
-    runs = forecasts(options.flopcast, options.files)
+    told = forecasts(options.flopcast, options.files + options.also)
+    runs = forecasts(options.flopcast, options.files, "--no-software")
     ratio = np.array([run["measured_s"] / run["forecast_s"] for run in runs])
     rows = unstated_coverage(runs, ratio)
     for row in rows:
@@ -238,8 +325,11 @@ def main() -> None:
         some = [row for row in rows if row["kind"] == kind and row["n"] >= LEAST]
         means = [100 * float(np.mean([row[key] for row in some])) for key in ("known", "unseen")]
         print(f"{'mean of sets':26} {kind:8} {sum(row['n'] for row in some):5} {means[0]:5.0f} % {means[1]:5.0f} %")
+    of_memory = [run for run in told if "measured_memory_bytes" in run]
+    for row in memory_coverage(of_memory, np.array([run["measured_memory_bytes"] / run["memory_bytes"] for run in of_memory])):
+        print(f"memory: {row['set']:18} {row['n']:5} {100 * row['known']:5.0f} % {100 * row['unseen']:5.0f} %")
     if not options.dry_run:
-        OUT.write_text(toml_of_unstated(runs, ratio), encoding="utf-8")
+        OUT.write_text(toml_of_unstated(runs, ratio) + toml_of_memory(told) + toml_of_ties(told), encoding="utf-8")
         print(OUT)
 
 

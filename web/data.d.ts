@@ -1,5 +1,13 @@
 // By tools/make_answers.py from catalog/answers: the documents that the program writes into the pages.
 
+interface OwnFit {
+  [name: string]: string;
+  /** as it was named */
+  file: string;
+  /** `collectives`, `kernels`, `host calls`, `serving deployments` or `constants` */
+  kind: string;
+}
+
 interface Plan {
   /** tensor-parallel chips */
   tp: number;
@@ -250,12 +258,33 @@ interface WholeRun {
   failures: number;
   /** of the whole run (chip-hours) */
   chip_hours: number;
-  /** of the whole run; 0 without a price (USD) */
+  /** of the whole run; 0 where no price is known (USD) */
   cost_usd: number;
   /** of the whole run: chips at their power limit, times `--pue` (J) */
   energy_j: number;
   /** of that energy; 0 without `--co2` (kg) */
   co2_kg: number;
+}
+
+interface RunAsked {
+  /** that are trained on; 0: told by `steps` (tokens) */
+  tokens: number;
+  /** of the optimizer; 0: told by `tokens` (steps) */
+  steps: number;
+  /** price of a chip; 0: not known (USD/h) */
+  usd_per_chip_hour: number;
+  /** of the electricity; 0: not told (kg/kWh) */
+  kg_co2_per_kwh: number;
+  /** energy of the site over that of its chips */
+  power_overhead: number;
+  /** mean time between failures of one chip; 0: not told (s) */
+  chip_between_failures_s: number;
+  /** for which training stands still while a checkpoint is written; 0: not told (s) */
+  checkpoint_s: number;
+  /** from a failure until training goes on; 0: not told (s) */
+  restart_s: number;
+  /** who says the price, and of when; empty: whoever asked */
+  price_source: string;
 }
 
 interface Estimate {
@@ -273,6 +302,8 @@ interface Estimate {
   chips: number;
   /** the profile of the training's software */
   software: string;
+  /** measurements of one's own that the answer has: `--fit`, and those of the cluster's line or file */
+  own_fits: OwnFit[];
   /** the plan in short */
   words: string;
   /** every setting of it */
@@ -299,8 +330,16 @@ interface Estimate {
   parts_s: StepParts;
   /** share of kernel and transfer time by what it rests on */
   rests_on: RestsOn;
-  /** whether the fullest stage fits into `usable_bytes` */
+  /** whether the fullest stage fits into `usable_bytes` with the odds asked for */
   fits: boolean;
+  /** how likely it fits */
+  fit_odds: number;
+  /** how likely it has to (`--fit-odds`) */
+  asked_odds: number;
+  /** low end of the 10-90 % band of what the fullest stage needs (B) */
+  memory_low_bytes: number;
+  /** high end of that band (B) */
+  memory_high_bytes: number;
   /** the share of a chip's memory that a plan may use (`--memory`; all of it if not given) (B) */
   usable_bytes: number;
   /** memory of a chip (B) */
@@ -317,6 +356,10 @@ interface Estimate {
   graph: StepGraph | null;
   /** with `--tokens` or `--steps`: the whole run */
   run: WholeRun | null;
+  /** what was asked of that */
+  run_asked: RunAsked | null;
+  /** in words, what a batch or a sequence that divides better would save with the same plan, where that is 3 % a token or more; else empty */
+  hint: string;
   /** in words, what nobody told and nothing measured */
   assumed: string[];
   /** settings of the launch configuration (`--plan-from`) that the plan or the model is made of; empty without one */
@@ -496,6 +539,8 @@ interface MappedWorkload {
   word_bytes: number;
   /** of a step, all layers and samples (FLOP) */
   step_flop: number;
+  /** in words, what the graph's file left open and what was taken */
+  assumed: string[];
 }
 
 interface MappedDimension {
@@ -869,6 +914,8 @@ interface Collective {
   basis: string;
   /** where the numbers are from, in words */
   source: string;
+  /** measurements of one's own that the answer has: `--fit`, and those of the cluster's line or file */
+  own_fits: OwnFit[];
   /** that the library takes */
   algorithm: string;
   /** that it takes with it */
@@ -938,14 +985,18 @@ interface PlanAsked {
   placements: boolean;
   /** of a chip's memory that a plan may use */
   memory_share: number;
+  /** with which a plan has to fit into that */
+  fit_odds: number;
   /** price of a chip; 0: not told (USD/h) */
   usd_per_chip_hour: number;
   /** how many plans were asked for */
   best: number;
+  /** what was asked of the whole run */
+  run: RunAsked | null;
   /** the profile of the training's software */
   software: string;
-  /** file whose constants replace those of the catalogue; empty: none */
-  constants: string;
+  /** measurements of one's own that the answer has: `--fit`, and those of the cluster's line or file */
+  own_fits: OwnFit[];
   /** the plan whose choices every plan has */
   base: Plan;
   /** version that answered */
@@ -966,7 +1017,7 @@ interface PlanCounts {
   plans: number;
   /** possible plans with each of their placements */
   placed: number;
-  /** plans whose weights, state and kept activations alone do not fit */
+  /** plans whose weights, state and kept activations alone do not fit with the odds asked for */
   too_big: number;
 }
 
@@ -997,11 +1048,26 @@ interface PlanMemory extends MemoryClasses {
   in_flight: number;
 }
 
+interface Sensitivity {
+  /** of the hardware: `matrix rate`, `hbm bandwidth`, `node latency`, ... */
+  number: string;
+  /** of the step where that number is 10 % higher; -0.02: 2 % shorter */
+  change: number;
+}
+
 interface BestPlan extends FoundPlan {
   /** low end of the 10-90 % band of `time_s` (s) */
   low_s: number;
   /** high end of that band (s) */
   high_s: number;
+  /** it is as fast as the fastest, as far as forecasts tell, and not alone in that */
+  tie: boolean;
+  /** low end of the 10-90 % band of `memory_bytes` (B) */
+  memory_low_bytes: number;
+  /** high end of that band (B) */
+  memory_high_bytes: number;
+  /** how likely the plan fits */
+  fit_odds: number;
   /** of all chips (tokens/s) */
   tokens_per_second: number;
   /** model FLOPs (causal) over the dense peak of all chips, without recomputed ones */
@@ -1022,13 +1088,22 @@ interface BestPlan extends FoundPlan {
   megatron: string;
   /** what Megatron-LM cannot run of it; where there is any, the flags are another plan */
   megatron_lacks: string[];
+  /** the whole run with this plan */
+  run: WholeRun | null;
+  /** only in parts of a search: of a plan that ties, as of the best, or absent */
+  sensitivities: Sensitivity[];
+  /** only in parts of a search: as of the best, or absent */
+  assumed: string[];
 }
 
-interface Sensitivity {
-  /** of the hardware: `matrix rate`, `hbm bandwidth`, `node latency`, ... */
-  number: string;
-  /** of the step where that number is 10 % higher; -0.02: 2 % shorter */
-  change: number;
+interface RounderStep {
+  [name: string]: number;
+  /** sequences of one step */
+  global_batch: number;
+  /** tokens of a sequence */
+  sequence: number;
+  /** the step of their fastest plan (s) */
+  time_s: number;
 }
 
 interface PlanPoint {
@@ -1042,7 +1117,7 @@ interface PlanPoint {
   search: PlanCounts;
   /** why plans are impossible, most frequent first; empty unless no plan is possible */
   refused: PlanRefusal[];
-  /** fastest first; empty where none fits */
+  /** plans that tie with the fastest first, of these the leanest before others, then the rest, fastest first ([why](../theory/search.md#ties)); empty where none fits. In parts of a search all that may be among the best of the whole */
   best: BestPlan[];
   /** plans that no other is both faster and leaner than, fastest first */
   pareto: FoundPlan[];
@@ -1052,11 +1127,17 @@ interface PlanPoint {
   sensitivities: Sensitivity[];
   /** in words, what nobody told and nothing measured */
   assumed: string[];
+  /** sizes near those asked for that divide better; null where these divide well */
+  rounder: RounderStep | null;
+  /** in words, what these would save, where that is 3 % a token or more; else empty */
+  hint: string;
 }
 
 interface PlanPage {
   /** words for the fields of `parts_s` */
   meanings: StepPartMeanings;
+  /** which point is fastest, which are as fast, and which of these costs least; empty where nothing fits */
+  verdict: string;
   /** of the sweep, in its order; one where nothing is swept */
   points: PlanPoint[];
 }

@@ -3,13 +3,14 @@ import { barRows, stackedBar } from "./bars.js";
 import { MEMORY_COLOURS, PART_COLOURS, colourIn } from "./colours.js";
 import { bytes, counted, grouped, percent, seconds } from "./numbers.js";
 import { bandText, documentOf, el, legend, pageHead, section, showPage, tile, tiles, tipRow, wide, withShare } from "./page.js";
+import { odds, runTiles } from "./runs.js";
 
 /** @type {EstimatePage} */
 const data = documentOf();
 const usable = data.usable_bytes;
 
 function head() {
-  return pageHead(data.title, data.words, [["chips", `${grouped(data.chips)} × ${data.chip}`], ["software", data.software],
+  return pageHead(data.title, data.words + (data.hint ? `. ${data.hint}` : ""), [["chips", `${grouped(data.chips)} × ${data.chip}`], ["software", data.software],
     ["parameters", (data.parameters * 1e-9).toFixed(1) + " B"], ["sequences a step", grouped(data.plan.global_batch)],
     ["tokens", grouped(data.plan.sequence)], ["precision", data.plan.precision]]);
 }
@@ -30,9 +31,10 @@ function numbers() {
   return tiles(tile(seconds(data.time_s), `a step; ${bandText(seconds(data.low_s), seconds(data.high_s))}`),
     tile(grouped(Math.round(data.tokens_per_second)), `tokens a second; ${grouped(Math.round(data.tokens_per_second / data.chips))} a chip`),
     tile(percent(data.mfu), `MFU; HFU ${percent(data.hfu)}`),
-    tile(percent(need / usable), `of memory: ${bytes(need)} of ${bytes(usable)}`),
+    tile(percent(need / usable), `of memory: ${bytes(need)} of ${bytes(usable)}; ${bandText(bytes(data.memory_low_bytes), bytes(data.memory_high_bytes))}`),
+    tile(odds(data.fit_odds), "how likely it fits"),
     data.energy_j > 0 ? tile(energyText(data.energy_j), "a step, chips at their power limit") : null,
-    data.cost_usd > 0 ? tile(data.cost_usd.toPrecision(4) + " USD", "a step") : null);
+    data.cost_usd > 0 ? tile(data.cost_usd.toPrecision(4) + " USD", "a step") : null, ...runTiles(data.run, data.run_asked));
 }
 
 function timeSection() {

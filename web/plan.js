@@ -4,6 +4,7 @@ import { dot, drawing, fitted, frameOf, lineChart, polyline, roomy } from "./cha
 import { MEMORY_COLOURS, PART_COLOURS, colourIn } from "./colours.js";
 import { counted, gigabytes, grouped, percent, rounded, seconds, signed } from "./numbers.js";
 import { bandText, copyable, documentOf, el, legend, pageHead, pageTitle, section, showPage, tile, tiles, tipRow, wide } from "./page.js";
+import { MWH, days, odds, runTiles } from "./runs.js";
 import { dataTable, tableOf } from "./sortable.js";
 
 /** @type {PlanPage} */
@@ -12,7 +13,9 @@ const points = data.points;
 const first = points[0];
 const sweeps = first.asked.sweep;
 
-const pointName = (/** @type {PlanPoint} */ p) => Object.entries(p.asked.sweep).map(([name, value]) => `${name} ${value}`).join(", ") || "best";
+const clusters = new Set(points.map((p) => p.asked.on));
+const pointName = (/** @type {PlanPoint} */ p) => [...(clusters.size > 1 ? [p.asked.on] : []),
+  ...Object.entries(p.asked.sweep).map(([name, value]) => `${name} ${value}`)].join(", ") || "best";
 const fitting = points.filter((p) => p.best.length > 0);
 const meaningOf = (/** @type {string} */ part) => data.meanings[part] || part;
 
@@ -34,6 +37,19 @@ function stackedBars(rows, colours, describe, format) {
     sumOf(parts), most, "clear") }))));
 }
 
+/**
+ * Columns of what a run comes to, where that was asked.
+ * @returns {[string][]}
+ */
+function runTitles(/** @type {PlanPoint} */ report) {
+  return report.asked.run === null ? [] : [["the run"], ["chip-hours"], ["USD"], ["MWh"], ["t CO2"]];
+}
+function runCells(/** @type {PlanPoint} */ report, /** @type {BestPlan} */ plan) {
+  const run = plan.run;
+  if (report.asked.run === null || run === null) return [];
+  const known = (/** @type {number} */ value, /** @type {number} */ unit) => value > 0 ? { show: rounded(value / unit), by: value } : "–";
+  return [{ show: days(run.time_s), by: run.time_s }, known(run.chip_hours, 1), known(run.cost_usd, 1), known(run.energy_j, MWH), known(run.co2_kg, 1000)];
+}
 /** Every plan that nothing beats in both, and the best ones: seconds over bytes. */
 function paretoChart(/** @type {PlanPoint} */ report) {
   const dots = [...report.pareto.map((p) => ({ ...p, front: true })), ...report.best.map((p) => ({ ...p, front: false }))];
@@ -53,7 +69,7 @@ function paretoChart(/** @type {PlanPoint} */ report) {
 function head() {
   const a = first.asked;
   return pageHead(pageTitle(), `${counted(a.global_batch, "sequence")} of ${grouped(a.sequence)} tokens a step` +
-    (a.constraints.length > 0 ? `; ${a.constraints.join(", ")}` : ""));
+    (a.constraints.length > 0 ? `; ${a.constraints.join(", ")}` : "") + (points.length === 1 && first.hint ? `. ${first.hint}` : ""));
 }
 
 /** A launcher's best plan, and the lines that start it. */
@@ -72,10 +88,12 @@ function launchSection(/** @type {PlanPoint} */ report) {
 
 function plansSection(/** @type {PlanPoint} */ report) {
   const winner = report.best[0];
-  return wide(section("The best plans", "Fastest first.", dataTable(
-    [["#", "left"], ["plan", "words"], ["time"], ["behind"], ["tokens/s"], ["MFU"], ["memory"]],
-    report.best.map((b, i) => [`${i + 1}`, b.words, { show: seconds(b.time_s), by: b.time_s }, i === 0 ? "" : signed(b.time_s / winner.time_s - 1),
-      rounded(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes)]), "plans")));
+  const order = winner.tie ? "= ties with the fastest, as far as forecasts tell: of these the leanest first." : "Fastest first.";
+  return wide(section("The best plans", order, dataTable(
+    [["#", "left"], ["tie", "left"], ["plan", "words"], ["time"], ["behind"], ["tokens/s"], ["MFU"], ["memory"], ["fits"], ...runTitles(report)],
+    report.best.map((b, i) => [`${i + 1}`, b.tie ? "=" : "", b.words, { show: seconds(b.time_s), by: b.time_s }, i === 0 ? "" : signed(b.time_s / winner.time_s - 1),
+      rounded(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes), odds(b.fit_odds), ...runCells(report, b)]), "plans"),
+  el("h3", {}, "The best as Megatron-LM flags"), lacks(winner), copyable(winner.megatron, "the flags")));
 }
 
 function bestSections(/** @type {PlanPoint} */ report) {
@@ -84,7 +102,9 @@ function bestSections(/** @type {PlanPoint} */ report) {
   return [
     tiles(tile(seconds(winner.time_s), `a step; ${bandText(seconds(winner.low_s), seconds(winner.high_s))}`),
       tile(rounded(winner.tokens_per_second), "tokens per second"), tile(percent(winner.mfu), "MFU"),
-      tile(gigabytes(winner.memory_bytes), `of ${gigabytes(report.asked.capacity_bytes)} of a chip`)),
+      tile(gigabytes(winner.memory_bytes), `of ${gigabytes(report.asked.capacity_bytes)} of a chip; ` +
+        `${bandText(gigabytes(winner.memory_low_bytes), gigabytes(winner.memory_high_bytes))}`),
+      tile(odds(winner.fit_odds), "how likely it fits"), ...runTiles(winner.run, report.asked.run)),
     plansSection(report),
     launchSection(report),
     section("Where the time goes", "One bar for each of the best plans, by its number in the table.",
@@ -131,11 +151,12 @@ function sharesSection() {
 function pointsSection() {
   const rows = points.map((p) => {
     const b = p.best[0];
-    return b === undefined ? [pointName(p), "nothing fits", "–", "–", "–", "–"]
-      : [pointName(p), b.words, { show: seconds(b.time_s), by: b.time_s }, rounded(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes)];
+    return b === undefined ? [pointName(p), "nothing fits", "–", "–", "–", "–", "–", ...runTitles(p).map(() => "–")]
+      : [pointName(p), b.words, { show: seconds(b.time_s), by: b.time_s }, rounded(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes),
+        odds(b.fit_odds), ...runCells(p, b)];
   });
-  return wide(section("Best plans", "One row a point.",
-    dataTable([["point", "left"], ["plan", "words"], ["time"], ["tokens/s"], ["MFU"], ["memory"]], rows, "points")));
+  return wide(section("Best plans", data.verdict,
+    dataTable([["point", "left"], ["plan", "words"], ["time"], ["tokens/s"], ["MFU"], ["memory"], ["fits"], ...runTitles(first)], rows, "points")));
 }
 
 if (points.length > 1) {

@@ -86,8 +86,10 @@ struct TrainingEstimate {
   std::array<Seconds, kTimeParts> parts{};  ///< of the step, by TimePart; sums to it
   std::vector<StageEstimate> stages;        ///< of the pipeline, first to last
   unsigned fullest = 0;                     ///< the stage that needs most memory
-  Bytes capacity;     ///< of one chip that the plan may use (memory_share of it)
-  bool fits = false;  ///< whether the fullest stage is within `capacity`
+  Bytes capacity;                 ///< of one chip that the plan may use (memory_share of it)
+  Bytes memory_low, memory_high;  ///< 10-90 % band of what the fullest stage needs
+  double fit_odds = 0;  ///< how likely that is within `capacity`, 0 to 1 (analytic/odds.h)
+  bool fits = false;    ///< whether it is with the odds asked for
   /// in words, of the fullest stage: what of its memory is holes, what is gathered, how much and why
   std::vector<std::string> memory_notes;
 
@@ -122,7 +124,8 @@ struct TrainingOptions {
   std::vector<std::shared_ptr<const FitFile>> fits;
   double usd_per_chip_hour = 0;  ///< 0: no cost
   double memory_share = 1;       ///< of the chip's capacity that a plan may use
-  KernelModelOptions kernels;    ///< how kernels are priced
+  double fit_odds = 0.9;  ///< with which a plan has to fit into that to be told as one that fits
+  KernelModelOptions kernels;                              ///< how kernels are priced
   CollectiveSource collectives = CollectiveSource::kBest;  ///< how transfers are priced
 };
 

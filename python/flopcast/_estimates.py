@@ -195,6 +195,31 @@ class TrainingOptions(TypedDict, total=False):
     fit: Fits
     usd_per_chip_hour: float
     memory_share: float
+    fit_odds: float
+
+
+class RunOptions(TypedDict, total=False):
+    """What is asked of the whole run: the flags of `flopcast estimate`. Numbers, or texts as flags take them."""
+
+    tokens: float | str
+    steps: float | str
+    chip_mtbf: str
+    checkpoint_time: str
+    restart_time: str
+    co2: float
+    pue: float
+
+
+def run_settings(options: Mapping[str, Any]) -> _native.RunSettings:
+    """Of ``RunOptions`` that are given."""
+    numbers = ("co2", "pue")
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    given |= {name: _count_text(value) for name, value in given.items() if name not in numbers}
+    return _native.RunSettings(**given)
+
+
+def _count_text(value: Any) -> str:
+    return f"{value:.17g}" if isinstance(value, float) else str(value)
 
 
 class TrainingModel:
@@ -209,6 +234,7 @@ class TrainingModel:
             this machine comes before the catalogue's.
         usd_per_chip_hour: if not given, no cost.
         memory_share: of a chip's memory that a plan may use, 0 to 1; 1 if not given.
+        fit_odds: how likely a plan has to fit into that, 0 to 1; 0.9 if not given.
 
     Raises:
         FlopcastError: no such model or cluster; says where and how to mend it.
@@ -221,11 +247,15 @@ class TrainingModel:
         self.software: str = self._native.software()
         self.chips: int = self._native.chips()
 
-    def estimate(self, *, plan_from: PathLike = "", **plan: Unpack[PlanSettings]) -> Estimate:
+    def estimate(
+        self, *, plan_from: PathLike = "", run: RunOptions | None = None, **plan: Unpack[PlanSettings]
+    ) -> Estimate:
         """One step of a plan. A plan that does not fit is estimated all the same.
 
         Args:
             plan_from: the file that a training is launched with, to start from.
+            run: asks for the whole run, too: ``{"tokens": 15e12, "chip_mtbf": "50000h",
+                "checkpoint_time": "30s"}`` (``RunOptions``).
             **plan: settings by the names of ``PLAN_SETTINGS``, the flags of `flopcast estimate`:
                 ``tp=8, pp=4, global_batch=1024, seq=8192, recompute="full"``. ``dp`` takes what
                 the other degrees leave. None counts as not given.
@@ -233,17 +263,23 @@ class TrainingModel:
         Raises:
             FlopcastError: an unknown setting, or every reason why the model cannot run so.
         """
-        return Estimate(self._native.estimate(setting_texts(plan), plan_from=os.fspath(plan_from)))
+        asked = run_settings(run or {})
+        return Estimate(self._native.estimate(setting_texts(plan), plan_from=os.fspath(plan_from), run=asked))
 
     def __repr__(self) -> str:
         return shown(f"<flopcast.TrainingModel {self.model!r} on {self.cluster!r}: {self.software}>")
 
 
 def estimate(
-    model: PathLike, cluster: PathLike, *, plan_from: PathLike = "", **plan: Unpack[PlanSettings]
+    model: PathLike,
+    cluster: PathLike,
+    *,
+    plan_from: PathLike = "",
+    run: RunOptions | None = None,
+    **plan: Unpack[PlanSettings],
 ) -> Estimate:
     """One step of a plan: ``TrainingModel(model, cluster).estimate(**plan)``."""
-    return TrainingModel(model, cluster).estimate(plan_from=plan_from, **plan)
+    return TrainingModel(model, cluster).estimate(plan_from=plan_from, run=run, **plan)
 
 
 def training_software() -> list[str]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
 from ._documents import Points, data_frame, notebook_html, shown, sweep_texts, write_page
-from ._estimates import PlanSettings, TrainingOptions, setting_texts
+from ._estimates import PlanSettings, RunOptions, TrainingOptions, run_settings, setting_texts
 from ._files import PathLike, plain
 from ._machines import with_fits
 from .answers import PlanPointFields
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeAlias, Unpack
 
 
 class _Searched:
@@ -90,6 +90,24 @@ class PlanSweep(Points[PlanSearch]):
     def _repr_html_(self) -> str:
         return notebook_html(str(self))
 
+    @property
+    def fastest(self) -> PlanSearch | None:
+        """Of the points; None where nothing fits at any."""
+        return self._at(_native.compare_plans(self._lines)[0])
+
+    @property
+    def equal(self) -> list[PlanSearch]:
+        """As fast as the fastest as far as anybody knows: the times of both are in the bands of both."""
+        return [self[i] for i in _native.compare_plans(self._lines)[1]]
+
+    @property
+    def cheapest(self) -> PlanSearch | None:
+        """Of ``equal``; None where one of them has no price."""
+        return self._at(_native.compare_plans(self._lines)[2])
+
+    def _at(self, place: int) -> PlanSearch | None:
+        return self[place] if place >= 0 else None
+
     def __repr__(self) -> str:
         return f"<flopcast.PlanSweep of {len(self)} searches>"
 
@@ -107,9 +125,10 @@ class _RunOptions(TypedDict, total=False):
     executor: Executor | None
     shards: int
     threads: int
+    progress: Callable[[int, int], None] | None
 
 
-class PlanOptions(PlanSettings, TrainingOptions, _AskedOptions, _RunOptions, total=False):
+class PlanOptions(PlanSettings, TrainingOptions, RunOptions, _AskedOptions, _RunOptions, total=False):
     """What ``plan`` and ``plan_sweep`` take: see ``plan``."""
 
 
@@ -118,19 +137,39 @@ class _Point(TypedDict):
 
     asked: dict[str, Any]
     training: dict[str, Any]
+    run: dict[str, Any]
 
 
 def _question(point: _Point) -> _native.PlanQuestion:
     training = dict(point["training"])
     question = _native.PlanQuestion(**point["asked"], software=training.pop("software", ""))
     question.train(**training)
+    question.run(run_settings(point["run"]))
     return question
 
 
-def _search(task: tuple[_Point, int, int, int]) -> str:
+#: a point, threads, which shard of how many
+_Task: TypeAlias = tuple[_Point, int, int, int]
+#: of one task, in the numbers of ``progress``
+_SHARE = 1000
+
+
+def _search(task: _Task) -> str:
     """One shard as a JSON line; called in the executor's processes."""
     point, threads, shard, shards = task
     return _question(point).search(threads=threads, shard=shard, shards=shards)
+
+
+def _watched(tasks: list[_Task], progress: Callable[[int, int], None] | None) -> Iterable[str]:
+    """Shards one after the other. What each has done counts as its share of all."""
+    for i, (point, threads, shard, shards) in enumerate(tasks):
+
+        def tell(done: int, parts: int, i: int = i) -> None:
+            assert progress is not None
+            progress(i * _SHARE + done * _SHARE // max(parts, 1), len(tasks) * _SHARE)
+
+        watch = None if progress is None else tell
+        yield _question(point).search(threads=threads, shard=shard, shards=shards, progress=watch)
 
 
 def _workers(executor: Executor) -> int:
@@ -142,17 +181,27 @@ def _workers(executor: Executor) -> int:
 
 
 def _run(
-    points: list[_Point], *, executor: Executor | None = None, shards: int = 0, threads: int = 0
+    points: list[_Point],
+    *,
+    executor: Executor | None = None,
+    shards: int = 0,
+    threads: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> str:
     """JSON lines of all points, each searched whole or in shards."""
     if executor is None:
         shards = max(shards, 1)
         tasks = [(point, threads, i, shards) for point in points for i in range(shards)]
-        return _native.merge_plans("".join(map(_search, tasks)))
+        return _native.merge_plans("".join(_watched(tasks, progress)))
     # Small parts keep every worker busy to the end.
     count = shards or max(1, -(-4 * _workers(executor) // len(points)))
     tasks = [(point, threads or 1, i, count) for point in points for i in range(count)]
-    return _native.merge_plans("".join(executor.map(_search, tasks)))
+    lines = []
+    for line in executor.map(_search, tasks):
+        lines.append(line)
+        if progress is not None:
+            progress(len(lines), len(tasks))
+    return _native.merge_plans("".join(lines))
 
 
 def _taken(options: dict[str, Any], kind: type) -> dict[str, Any]:
@@ -166,12 +215,13 @@ def _points(
     """The questions of a sweep. Takes from the options all but those of how to run."""
     machine = with_fits(cluster, options.pop("fit", ()))
     training = _taken(options, TrainingOptions)
+    run = _taken(options, RunOptions)
     asked = _taken(options, _AskedOptions)
     asked["constraints"] = list(asked.get("constraints", ()))
     settings = setting_texts({name: options.pop(name) for name in options.keys() - _RunOptions.__annotations__.keys()})
     asked.update(model=os.fspath(model), cluster=machine, settings=settings)
     return [
-        {"asked": {**asked, "changes": changes}, "training": training}
+        {"asked": {**asked, "changes": changes}, "training": training, "run": run}
         for changes in _native.sweep_points(list(sweeps))
     ]
 
@@ -188,7 +238,11 @@ def plan(model: PathLike, cluster: PathLike, **options: Unpack[PlanOptions]) -> 
         best: plans to return; 10 if not given.
         placements: True, the default: all placements of groups on the network; False: only the
             usual one.
-        software, fit, usd_per_chip_hour, memory_share: as for ``TrainingModel``.
+        software, fit, usd_per_chip_hour, memory_share, fit_odds: as for ``TrainingModel``.
+        tokens, steps, chip_mtbf, checkpoint_time, restart_time, co2, pue: ask for the whole run, too
+            (``RunOptions``): ``tokens=15e12`` or ``tokens="15T"``.
+        progress: called with what is done and of how much, now and then and at the end, in this thread; what it
+            raises ends the search.
         executor: any ``concurrent.futures`` executor: the search is cut into parts that run on
             it. ``RayExecutor`` and mpi4py's take it to a cluster
             (docs/how-to/search-on-many-machines.md).
@@ -213,20 +267,33 @@ def plan(model: PathLike, cluster: PathLike, **options: Unpack[PlanOptions]) -> 
 
 def plan_sweep(
     model: PathLike,
-    cluster: PathLike,
-    sweeps: Iterable[str] | Mapping[str, Iterable[Any]],
+    cluster: PathLike | Sequence[PathLike],
+    sweeps: Iterable[str] | Mapping[str, Iterable[Any]] = (),
+    *,
+    prices: Sequence[float] | None = None,
     **options: Unpack[PlanOptions],
 ) -> PlanSweep:
-    """``plan`` at every point of one or more sweeps; the last one varies fastest.
+    """``plan`` at every point of one or more sweeps, on one cluster or on several beside each other.
 
     Args:
+        cluster: one, or a list of those to compare.
         sweeps: as `flopcast plan --sweep` takes them, ``["n=64..1024", "chip=h100,h200"]``, or a
-            dictionary: ``{"n": [64, 128], "hbm-bandwidth": ["1x", "2x"]}``.
+            dictionary: ``{"n": [64, 128], "hbm-bandwidth": ["1x", "2x"]}``; the last one varies fastest.
+        prices: USD a chip and hour, one for each cluster, in place of ``usd_per_chip_hour``.
         Others as for ``plan``. Points where nothing fits have no ``best``.
 
     Raises:
         FlopcastError: the question makes no sense.
+        ValueError: not as many prices as clusters.
     """
-    given: dict[str, Any] = {**options}
-    points = _points(model, cluster, sweep_texts(sweeps), given)
+    clusters = [cluster] if isinstance(cluster, (str, os.PathLike)) else list(cluster)
+    if prices is not None and len(prices) != len(clusters):
+        raise ValueError(f"{len(prices)} prices for {len(clusters)} clusters")
+    points: list[_Point] = []
+    given: dict[str, Any] = {}
+    for i, one in enumerate(clusters):
+        given = {**options}
+        if prices is not None:
+            given["usd_per_chip_hour"] = prices[i]
+        points += _points(model, one, sweep_texts(sweeps), given)
     return PlanSweep(_run(points, **given))

@@ -7,6 +7,13 @@ from typing import Any, Optional
 from ._documents import Document, Field, Part, list_of, map_of
 
 
+class OwnFit(Part):
+    """OwnFit of docs/reference/json.md."""
+
+    file: Field[str] = Field("as it was named")
+    kind: Field[str] = Field("`collectives`, `kernels`, `host calls`, `serving deployments` or `constants`")
+
+
 class Plan(Part):
     """Plan of docs/reference/json.md."""
 
@@ -185,9 +192,23 @@ class WholeRun(Part):
     )
     failures: Field[float] = Field("how many are to be expected; 0 where none were told")
     chip_hours: Field[float] = Field("of the whole run (chip-hours)")
-    cost_usd: Field[float] = Field("of the whole run; 0 without a price (USD)")
+    cost_usd: Field[float] = Field("of the whole run; 0 where no price is known (USD)")
     energy_j: Field[float] = Field("of the whole run: chips at their power limit, times `--pue` (J)")
     co2_kg: Field[float] = Field("of that energy; 0 without `--co2` (kg)")
+
+
+class RunAsked(Part):
+    """RunAsked of docs/reference/json.md."""
+
+    tokens: Field[float] = Field("that are trained on; 0: told by `steps` (tokens)")
+    steps: Field[float] = Field("of the optimizer; 0: told by `tokens` (steps)")
+    usd_per_chip_hour: Field[float] = Field("price of a chip; 0: not known (USD/h)")
+    kg_co2_per_kwh: Field[float] = Field("of the electricity; 0: not told (kg/kWh)")
+    power_overhead: Field[float] = Field("energy of the site over that of its chips")
+    chip_between_failures_s: Field[float] = Field("mean time between failures of one chip; 0: not told (s)")
+    checkpoint_s: Field[float] = Field("for which training stands still while a checkpoint is written; 0: not told (s)")
+    restart_s: Field[float] = Field("from a failure until training goes on; 0: not told (s)")
+    price_source: Field[str] = Field("who says the price, and of when; empty: whoever asked")
 
 
 class EstimateFields(Document):
@@ -200,6 +221,9 @@ class EstimateFields(Document):
     chip: Field[str] = Field("of the cluster")
     chips: Field[int] = Field("of the plan")
     software: Field[str] = Field("the profile of the training's software")
+    own_fits: Field[list[OwnFit]] = Field(
+        "measurements of one's own that the answer has: `--fit`, and those of the cluster's line or file", list_of(OwnFit)
+    )
     words: Field[str] = Field("the plan in short")
     plan: Field[Plan] = Field("every setting of it", Plan)
     placement: Field[Placement] = Field("where its groups lie on the network", Placement)
@@ -215,7 +239,11 @@ class EstimateFields(Document):
         "where the step goes on the chip that is busy longest; sums to `time_s`", StepParts
     )
     rests_on: Field[RestsOn] = Field("share of kernel and transfer time by what it rests on", RestsOn)
-    fits: Field[bool] = Field("whether the fullest stage fits into `usable_bytes`")
+    fits: Field[bool] = Field("whether the fullest stage fits into `usable_bytes` with the odds asked for")
+    fit_odds: Field[float] = Field("how likely it fits")
+    asked_odds: Field[float] = Field("how likely it has to (`--fit-odds`)")
+    memory_low_bytes: Field[float] = Field("low end of the 10-90 % band of what the fullest stage needs (B)")
+    memory_high_bytes: Field[float] = Field("high end of that band (B)")
     usable_bytes: Field[float] = Field(
         "the share of a chip's memory that a plan may use (`--memory`; all of it if not given) (B)"
     )
@@ -230,6 +258,10 @@ class EstimateFields(Document):
     )
     graph: Field[Optional[StepGraph]] = Field("with `--engine graph`: the step run as an execution graph", StepGraph)
     run: Field[Optional[WholeRun]] = Field("with `--tokens` or `--steps`: the whole run", WholeRun)
+    run_asked: Field[Optional[RunAsked]] = Field("what was asked of that", RunAsked)
+    hint: Field[str] = Field(
+        "in words, what a batch or a sequence that divides better would save with the same plan, where that is 3 % a token or more; else empty"
+    )
     assumed: Field[list[str]] = Field("in words, what nobody told and nothing measured")
     used: Field[list[str]] = Field(
         "settings of the launch configuration (`--plan-from`) that the plan or the model is made of; empty without one"
@@ -257,6 +289,7 @@ class MappedWorkload(Part):
     resident_bytes: Field[float] = Field("kept in memory besides weights (B)")
     word_bytes: Field[float] = Field("of an element (B)")
     step_flop: Field[float] = Field("of a step, all layers and samples (FLOP)")
+    assumed: Field[list[str]] = Field("in words, what the graph's file left open and what was taken")
 
 
 class MappedDimension(Part):
@@ -480,10 +513,14 @@ class PlanAsked(Part):
     )
     placements: Field[bool] = Field("every placement of a plan is searched, not only the usual one")
     memory_share: Field[float] = Field("of a chip's memory that a plan may use")
+    fit_odds: Field[float] = Field("with which a plan has to fit into that")
     usd_per_chip_hour: Field[float] = Field("price of a chip; 0: not told (USD/h)")
     best: Field[int] = Field("how many plans were asked for")
+    run: Field[Optional[RunAsked]] = Field("what was asked of the whole run", RunAsked)
     software: Field[str] = Field("the profile of the training's software")
-    constants: Field[str] = Field("file whose constants replace those of the catalogue; empty: none")
+    own_fits: Field[list[OwnFit]] = Field(
+        "measurements of one's own that the answer has: `--fit`, and those of the cluster's line or file", list_of(OwnFit)
+    )
     base: Field[Plan] = Field("the plan whose choices every plan has", Plan)
     flopcast: Field[str] = Field("version that answered")
 
@@ -500,7 +537,9 @@ class PlanCounts(Part):
 
     plans: Field[int] = Field("possible plans")
     placed: Field[int] = Field("possible plans with each of their placements")
-    too_big: Field[int] = Field("plans whose weights, state and kept activations alone do not fit")
+    too_big: Field[int] = Field(
+        "plans whose weights, state and kept activations alone do not fit with the odds asked for"
+    )
 
 
 class PlanRefusal(Part):
@@ -527,11 +566,22 @@ class PlanMemory(MemoryClasses):
     in_flight: Field[int] = Field("microbatches whose activations are kept at once")
 
 
+class Sensitivity(Part):
+    """Sensitivity of docs/reference/json.md."""
+
+    number: Field[str] = Field("of the hardware: `matrix rate`, `hbm bandwidth`, `node latency`, ...")
+    change: Field[float] = Field("of the step where that number is 10 % higher; -0.02: 2 % shorter")
+
+
 class BestPlan(FoundPlan):
     """BestPlan of docs/reference/json.md."""
 
     low_s: Field[float] = Field("low end of the 10-90 % band of `time_s` (s)")
     high_s: Field[float] = Field("high end of that band (s)")
+    tie: Field[bool] = Field("it is as fast as the fastest, as far as forecasts tell, and not alone in that")
+    memory_low_bytes: Field[float] = Field("low end of the 10-90 % band of `memory_bytes` (B)")
+    memory_high_bytes: Field[float] = Field("high end of that band (B)")
+    fit_odds: Field[float] = Field("how likely the plan fits")
     tokens_per_second: Field[float] = Field("of all chips (tokens/s)")
     mfu: Field[float] = Field("model FLOPs (causal) over the dense peak of all chips, without recomputed ones")
     hfu: Field[float] = Field("model FLOPs over the dense peak of all chips, with recomputed ones")
@@ -546,13 +596,19 @@ class BestPlan(FoundPlan):
     megatron_lacks: Field[list[str]] = Field(
         "what Megatron-LM cannot run of it; where there is any, the flags are another plan"
     )
+    run: Field[Optional[WholeRun]] = Field("the whole run with this plan", WholeRun)
+    sensitivities: Field[list[Sensitivity]] = Field(
+        "only in parts of a search: of a plan that ties, as of the best", list_of(Sensitivity)
+    )
+    assumed: Field[list[str]] = Field("only in parts of a search: as of the best")
 
 
-class Sensitivity(Part):
-    """Sensitivity of docs/reference/json.md."""
+class RounderStep(Part):
+    """RounderStep of docs/reference/json.md."""
 
-    number: Field[str] = Field("of the hardware: `matrix rate`, `hbm bandwidth`, `node latency`, ...")
-    change: Field[float] = Field("of the step where that number is 10 % higher; -0.02: 2 % shorter")
+    global_batch: Field[int] = Field("sequences of one step")
+    sequence: Field[int] = Field("tokens of a sequence")
+    time_s: Field[float] = Field("the step of their fastest plan (s)")
 
 
 class PlanPointFields(Document):
@@ -565,7 +621,9 @@ class PlanPointFields(Document):
     refused: Field[list[PlanRefusal]] = Field(
         "why plans are impossible, most frequent first; empty unless no plan is possible", list_of(PlanRefusal)
     )
-    best: Field[list[BestPlan]] = Field("fastest first; empty where none fits", list_of(BestPlan))
+    best: Field[list[BestPlan]] = Field(
+        "plans that tie with the fastest first, of these the leanest before others, then the rest, fastest first ([why](../theory/search.md#ties)); empty where none fits. In parts of a search all that may be among the best of the whole", list_of(BestPlan)
+    )
     pareto: Field[list[FoundPlan]] = Field(
         "plans that no other is both faster and leaner than, fastest first", list_of(FoundPlan)
     )
@@ -573,6 +631,10 @@ class PlanPointFields(Document):
         "the plan that needs least memory; null where no plan is possible", FoundPlan
     )
     assumed: Field[list[str]] = Field("in words, what nobody told and nothing measured")
+    rounder: Field[Optional[RounderStep]] = Field(
+        "sizes near those asked for that divide better; null where these divide well", RounderStep
+    )
+    hint: Field[str] = Field("in words, what these would save, where that is 3 % a token or more; else empty")
 
 
 class Problem(Part):
@@ -1773,6 +1835,9 @@ class Collective(Part):
     bus_bandwidth: Field[float] = Field("what the links see of it (nccl-tests) (B/s)")
     basis: Field[str] = Field("measured, table, fitted, roofline or assumed")
     source: Field[str] = Field("where the numbers are from, in words")
+    own_fits: Field[list[OwnFit]] = Field(
+        "measurements of one's own that the answer has: `--fit`, and those of the cluster's line or file", list_of(OwnFit)
+    )
     algorithm: Field[str] = Field("that the library takes")
     protocol: Field[str] = Field("that it takes with it")
     parts: Field[list[CollectivePart]] = Field("the time by level of the cluster", list_of(CollectivePart))

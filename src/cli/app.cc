@@ -8,9 +8,9 @@
 #include <new>
 #include <optional>
 
+#include "base/layout/fit.h"
 #include "base/text/names.h"
 #include "base/text/shown.h"
-#include "cli/layout/fit.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/outputs.h"
 #include "flopcast/version.h"

@@ -85,8 +85,11 @@ def page_problems(program: str, answer: dict[str, Any], page: str) -> list[str]:
 
 
 def csv_problems(program: str, row: str, text: str, arguments: list[str]) -> list[str]:
-    """Titles that are no column of `row`; those of a sweep's values are its names."""
-    known = set(described(program)["$defs"][row]["properties"])
+    """Titles that are no column of `row`; those of a sweep's values are its names, those of a whole run its fields."""
+    objects = described(program)["$defs"]
+    known = set(objects[row]["properties"])
+    if {"--tokens", "--steps"} & set(arguments):
+        known |= {f"run_{name}" for name in objects["WholeRun"]["properties"]}
     swept = {value.partition("=")[0] for flag, value in zip(arguments, arguments[1:]) if flag == "--sweep"}
     known |= swept | {f"sweep_{name}" for name in swept}
     titles = next(csv.reader(io.StringIO(text)), [])

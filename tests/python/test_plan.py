@@ -220,7 +220,10 @@ def test_results_read_well(found, flopcast, tmp_path):
     assert repr(best).startswith("<BestPlan words='tp ") and "memory_bytes=" in repr(best)
     assert "gpt-3-1.3b" in repr(found)
     assert found._repr_html_().startswith("<pre ") and "gpt-3-1.3b" in found._repr_html_()
-    assert best.time_s == min(option.time_s for option in found.best + found.pareto)
+    fastest = min(option.time_s for option in found.best + found.pareto)
+    assert best.tie and 0.9 <= best.fit_odds <= 1
+    assert best.memory_bytes <= 1.02 * min(option.memory_bytes for option in found.best if option.tie)
+    assert fastest <= best.time_s <= 1.03 * fastest
     assert found.fits and found.megatron.startswith("--")
     assert found.asked["chips"] == 16
     assert found.sensitivities["matrix rate"] < 0
@@ -292,6 +295,69 @@ def test_sweeps_are_sequences(flopcast, program):
         again = flopcast.plan_sweep("gpt-3-1.3b", "2 x dgx-h100", ["n=8,16", "chip=h100,a100"],
                                     executor=threads, **ASKED)  # fmt: skip
     assert again.to_json() == sweep.to_json()
+
+
+def test_clusters_are_compared_with_what_the_whole_run_takes_and_costs(flopcast, program):
+    clusters = ["2 x dgx-h100", "2 x dgx-h100, fabric.latency 9us", "1 x dgx-a100"]
+    told = {"tokens": "1T", "chip_mtbf": "50000h", "checkpoint_time": "30s", "restart_time": "10min", "co2": 0.4}
+    found = flopcast.plan_sweep("gpt-3-1.3b", clusters, prices=[3, 2, 1], **told, **ASKED)
+    assert [one.asked["on"] for one in found] == clusters
+    for one, price in zip(found, (3, 2, 1)):
+        run = one.best[0].run
+        assert run["cost_usd"] == pytest.approx(price * run["chip_hours"]) and run["failures"] > 0 and run["co2_kg"] > 0
+        assert run["time_s"] > run["work_s"] == pytest.approx(one.best[0].time_s * run["steps"])
+    assert found.fastest is not None and found.fastest in found.equal
+    assert [one.asked["on"] for one in found.equal] == clusters[:2]
+    assert found.cheapest is found[1]
+    flags = [word for name, value in told.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    more = [word for on in clusters[1:] for word in ("--on", on)]
+    assert found.to_json().encode() == search_lines(program, *more, "--price", "3,2,1", *flags)
+    text = search(program, *more, "--price", "3,2,1", *flags).decode()
+    assert str(found) == text.rstrip("\n") or str(found) == text
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert flopcast.plan("gpt-3-1.3b", clusters[0], **ASKED).best[0].run is None
+    for wrong in ({"tokens": "many"}, {"co2": 0.4}, {"tokens": 1e12, "restart_time": "1s"}, {"fit_odds": 1.0}):
+        with pytest.raises(flopcast.FlopcastError):
+            flopcast.plan("gpt-3-1.3b", clusters[0], **wrong, **ASKED)
+    with pytest.raises(ValueError):
+        flopcast.plan_sweep("gpt-3-1.3b", clusters, prices=[1, 2], **ASKED)
+
+
+def test_estimates_tell_of_the_whole_run(flopcast):
+    model = flopcast.TrainingModel("gpt-3-1.3b", "2 x dgx-h100", usd_per_chip_hour=2)
+    estimate = model.estimate(global_batch=64, seq=2048, run={"tokens": 1e12})
+    assert estimate.run["cost_usd"] == pytest.approx(2 * estimate.run["chip_hours"])
+    assert estimate.memory_low_bytes < estimate.memory_bytes["total"] < estimate.memory_high_bytes
+    assert estimate.fits and estimate.fit_odds > 0.9
+    assert model.estimate(global_batch=64, seq=2048).run is None
+
+
+def test_progress_is_told_and_may_end_a_search(flopcast, found):
+    calls = []
+    watched = flopcast.plan("gpt-3-1.3b", "2 x dgx-h100", shards=3, progress=lambda done, of: calls.append((done, of)), **ASKED)
+    assert watched.to_json() == found.to_json()
+    assert calls and calls[-1][0] == calls[-1][1]
+    assert all(0 <= a[0] <= b[0] <= b[1] for a, b in zip(calls, calls[1:]))
+    parts = []
+    with ThreadPoolExecutor(2) as threads:
+        flopcast.plan("gpt-3-1.3b", "2 x dgx-h100", executor=threads, shards=4,
+                      progress=lambda done, of: parts.append((done, of)), **ASKED)  # fmt: skip
+    assert parts == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+    def stop(done, of):
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError):
+        flopcast.plan("gpt-3-1.3b", "2 x dgx-h100", progress=stop, **ASKED)
+
+
+def test_a_batch_that_divides_badly_is_told(flopcast, program):
+    odd = flopcast.plan("gpt-3-1.3b", "1 x dgx-h100", pp=1, seq=2048, global_batch=2047, best=1)
+    assert "2,048 sequences of 2,048 tokens would" in odd.hint
+    assert "Hint" in str(odd)
+    assert flopcast.plan("gpt-3-1.3b", "1 x dgx-h100", pp=1, seq=2048, global_batch=2048, best=1).hint == ""
+    halves = flopcast.plan("gpt-3-1.3b", "1 x dgx-h100", pp=1, seq=2048, global_batch=2047, best=1, shards=2)
+    assert halves.to_json() == odd.to_json()
 
 
 def search_lines(program, *more) -> bytes:

@@ -1,14 +1,29 @@
 """tools/training_bands.py: bands cover what they say, of sources that a fit knows and of others."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 numpy = pytest.importorskip("numpy")
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
 
-from training_bands import band_of, bands, coverage, outer, unstated, unstated_coverage  # noqa: E402
+from training_bands import (  # noqa: E402
+    band_of,
+    bands,
+    coverage,
+    forecasts,
+    memory_band,
+    memory_coverage,
+    outer,
+    toml_of_memory,
+    toml_of_ties,
+    turned,
+    unstated,
+    unstated_coverage,
+)
 
 SPREAD, BETWEEN = 0.05, 0.09  # of the logarithms of runs in a source, and of sources
 
@@ -104,3 +119,73 @@ def test_the_band_of_an_unstated_software_spans_softwares_not_runs():
     alone = [run for run in runs if run["software"] != "fsdp" or run["set"] == "fsdp0"]
     lonely = {row["set"]: row for row in unstated_coverage(alone, numpy.array([off[run["software"]] for run in alone]))}
     assert lonely["fsdp0"]["unseen"] == 0  # no other source tells of it
+
+
+def test_memory_of_sources_that_are_off_one_way_widens_both_sides_by_half():
+    runs = [{"set": name, "group": f"{name}|{i}", "experts": False} for name, many in (("large", 30), ("small", 4)) for i in range(many)]
+    ratio = numpy.array([1.0 if run["set"] == "large" else 1.2 for run in runs])
+    low, high = memory_band(runs, ratio)
+    assert high == pytest.approx(1.2, abs=0.01) and low == pytest.approx(1 / 1.2, abs=0.01)
+    rows = {row["set"]: row for row in memory_coverage(runs, ratio)}
+    assert rows["small"]["known"] == 1 and rows["small"]["unseen"] == 0
+
+
+def pairs_of(off, seed, sources=6, problems=40, plans=3):
+    """Problems of a few plans each, whose measured times are off the forecasts by so much."""
+    random = numpy.random.default_rng(seed)
+    runs, measured, forecast = [], [], []
+    for source in range(sources):
+        for problem in range(problems):
+            shared = random.normal(0, 0.5)  # what all plans of one problem are off by
+            for plan in range(plans):
+                runs.append({"set": f"s{source}", "problem": f"p{problem}", "plan": str(plan)})
+                forecast.append(numpy.exp(random.uniform(0, 0.1)))
+                measured.append(forecast[-1] * numpy.exp(shared + random.normal(0, off)))
+    return runs, numpy.array(measured), numpy.array(forecast)
+
+
+def test_a_tie_is_what_a_third_of_the_pairs_turn_round():
+    runs, measured, forecast = pairs_of(off=0.05, seed=7)
+    factor, pairs, problems = turned(runs, measured, forecast, nearest=1)
+    assert pairs == 6 * 40 * 3 and problems == 6 * 40
+    # Pairs that are apart by the factor: how many come out the other way round.
+    tie, close = numpy.log(factor), 0.004
+    fresh, measured, forecast = pairs_of(off=0.05, seed=8, problems=4000)
+    apart = numpy.log(forecast[0::3] / forecast[1::3])
+    some = numpy.abs(numpy.abs(apart) - tie) < close
+    round_ = numpy.sign(numpy.log(measured[0::3] / measured[1::3])) != numpy.sign(apart)
+    assert some.sum() > 500 and numpy.mean(round_[some]) == pytest.approx(1 / 3, abs=0.03)
+    # What all plans of a problem are off by tells nothing of them.
+    assert tie < 0.05
+    assert turned(*pairs_of(off=0.0, seed=9), nearest=1)[0] == pytest.approx(1, abs=1e-9)
+    same, *numbers = pairs_of(off=0.05, seed=10)
+    for run in same:
+        run["plan"] = "the same"
+    with pytest.raises(ValueError):
+        turned(same, *numbers, nearest=1)
+
+
+@pytest.fixture(scope="module")
+def program():
+    program = os.environ.get("FLOPCAST_CLI")
+    if not program:
+        pytest.skip("FLOPCAST_CLI names no command")
+    return Path(program)
+
+
+@pytest.fixture(scope="module")
+def catalogue():
+    return (ROOT / "catalog/training/bands.toml").read_text(encoding="utf-8")
+
+
+def test_the_catalogues_band_of_memory_is_that_of_the_measured_runs(program, catalogue):
+    told = forecasts(program, [ROOT / "tests/data/training.json", ROOT / "tests/data/training_memory.json"])
+    assert toml_of_memory(told) in catalogue
+
+
+def test_the_catalogues_ties_are_those_of_the_measured_pairs(program, catalogue):
+    shared = Path(os.environ.get("FLOPCAST_SHARED", ROOT.parent / "shared")) / "measured"
+    names = ("training.json", "training_more.json", "training_vtrain.csv", "training_third.json")
+    if not all((shared / name).exists() for name in names):
+        pytest.skip("not all measured runs are here")
+    assert toml_of_ties(forecasts(program, [shared / name for name in names])) in catalogue

@@ -66,6 +66,7 @@ struct PlanSearchOptions {
   std::vector<std::string> named;  ///< settings of `base` that a launcher's own ways do not replace
   bool placements = true;          ///< all placements; false: the default one of each plan
   double memory_share = 1;         ///< of a chip's capacity that a plan may need
+  double fit_odds = 0.9;           ///< with which it has to fit into that
   std::size_t best = 10;           ///< plans to return
   bool front = true;               ///< the Pareto front and the leanest plan are looked for as well
   unsigned threads = 0;            ///< 0: all cores

@@ -111,6 +111,10 @@ class RunForecaster {
   std::unique_ptr<State> state_;
 };
 
+/// Whether both trained the same model on the same machine, with the same software and batch: then only
+/// their plans tell them apart.
+bool same_problem(const TrainingRun& a, const TrainingRun& b);
+
 /// Errors over some forecasts; shares, not percent.
 struct RunErrors {
   std::size_t n = 0;  ///< forecasts that failed are not counted

@@ -12,6 +12,7 @@
 #include "flopcast/analytic/graph.h"
 #include "flopcast/analytic/nearest.h"
 #include "flopcast/analytic/whole_run.h"
+#include "flopcast/question/rounder.h"
 
 namespace flopcast {
 
@@ -32,7 +33,8 @@ struct EstimateReport {
   std::vector<FitNote> own_fits;  ///< of the cluster, that the answer rests on
   Parameters parameters;          ///< of the model
   Bytes capacity;  ///< of a chip's memory; estimate.capacity is the share of it that a plan may use
-  Plan plan;       ///< `sequence` is never 0 here
+  double asked_odds = 0.9;           ///< with which the plan has to fit (TrainingOptions::fit_odds)
+  Plan plan;                         ///< `sequence` is never 0 here
   TrainingEstimate estimate;         ///< what came out
   std::vector<std::string> assumed;  ///< what the plan's source and the estimate had to assume
   /// of the launch configuration: as of PlanFile
@@ -41,6 +43,7 @@ struct EstimateReport {
   std::optional<GraphAnswer> graph;  ///< where asked for
   std::optional<RunQuestion> asked;  ///< of the whole run
   std::optional<WholeRun> run;       ///< where asked for
+  std::string hint;                  ///< rounder_words of the same plan; often empty
 };
 
 /// Estimates the plan and, where it does not fit, looks for plans that do. Errors (kUsage): every
@@ -48,6 +51,10 @@ struct EstimateReport {
 /// @param assumed what the source of the plan left open (NamedPlan)
 Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Plan& plan,
                                             std::vector<std::string> assumed = {});
+
+/// Sets what the report's steps come to, at the model's price or the catalogue's. Errors: whole_run's.
+std::optional<Diagnostic> add_whole_run(const TrainingModel& model, const RunQuestion& asked,
+                                        EstimateReport& report);
 
 /// Which stage and class of memory is too big, and the nearest plan that fits. Code kTooLarge, the
 /// exit code of what does not fit. None where the plan fits.

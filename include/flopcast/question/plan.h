@@ -20,7 +20,9 @@
 #include <vector>
 
 #include "flopcast/analytic/search.h"
+#include "flopcast/analytic/whole_run.h"
 #include "flopcast/parallel/settings.h"
+#include "flopcast/question/rounder.h"
 
 namespace flopcast {
 
@@ -46,9 +48,10 @@ struct PlanQuestion {
   std::vector<std::string> named;           ///< settings of `base` that somebody named
   bool placements =
       true;  ///< all placements; false, or with `launchable`: the default one of each plan
-  bool launches = true;      ///< the best of each launcher as well, but of a changed machine
-  std::size_t best = 10;     ///< plans to return
-  TrainingOptions training;  ///< software, constants, prices, share of the memory
+  bool launches = true;            ///< the best of each launcher as well, but of a changed machine
+  std::size_t best = 10;           ///< plans to return
+  TrainingOptions training;        ///< software, constants, prices, share of the memory
+  std::optional<RunQuestion> run;  ///< what is asked of the whole run, if anything
 };
 
 /// Settings of a plan as a search takes them: a degree is a constraint ("tp=8"; it may list several,
@@ -86,6 +89,15 @@ struct PlanCandidate {
   /// as of TrainingEstimate
   double tokens_per_second = 0, mfu = 0, hfu = 0, energy_j = 0, cost_usd = 0;
   std::array<double, 5> rests_on{};  ///< share of kernel and transfer time by Basis
+  Bytes memory_low, memory_high;     ///< 10-90 % band of found.memory
+  double fit_odds = 0;               ///< that it fits, as of TrainingEstimate
+  /// Whether it is as fast as the fastest of all, as far as forecasts tell (PlanOdds::tie_time): of
+  /// these comes first the one that people would take (src/question/plan/ranking.h).
+  bool tie = false;
+  std::optional<WholeRun> run;  ///< to its end, where that was asked
+  /// What PlanReport tells of the first one. Of others in shards only: they may be first of the whole.
+  std::vector<Sensitivity> sensitivities;
+  std::vector<std::string> assumed;
 };
 
 /// The best plan of those that a launcher runs, at the placement that it gives them, and how it is started.
@@ -114,26 +126,35 @@ struct PlanReport {
   std::vector<FitNote> own_fits;        ///< of the cluster, that the answer rests on
   /// of the model, both; sequences a step; tokens of a sequence
   std::int64_t parameters = 0, layers = 0, global_batch = 0, sequence = 0;
-  unsigned chips = 0;                              ///< that are searched over
-  double memory_share = 1, usd_per_chip_hour = 0;  ///< as of TrainingOptions
-  std::optional<PlanFormat> launchable;            ///< whose plans only
-  bool placements = true;                          ///< whether all were searched
-  bool asked_launches = true;                      ///< whether launchers' best were asked for
-  std::vector<std::string> named;                  ///< settings of `base` that somebody named
-  std::size_t asked_best = 10;                     ///< plans asked for
-  std::vector<PlanConstraint> constraints;         ///< that every plan met
-  std::vector<PlanChange> changes;                 ///< of the machine
-  Plan base;                                       ///< what the search does not vary
-  Bytes capacity;                                  ///< of one chip
+  unsigned chips = 0;  ///< that are searched over
+  /// as of TrainingOptions
+  double memory_share = 1, fit_odds = 0.9, usd_per_chip_hour = 0;
+  std::optional<RunQuestion> run;           ///< with the price that was taken
+  std::optional<PlanFormat> launchable;     ///< whose plans only
+  bool placements = true;                   ///< whether all were searched
+  bool asked_launches = true;               ///< whether launchers' best were asked for
+  std::vector<std::string> named;           ///< settings of `base` that somebody named
+  std::size_t asked_best = 10;              ///< plans asked for
+  std::vector<PlanConstraint> constraints;  ///< that every plan met
+  std::vector<PlanChange> changes;          ///< of the machine
+  Plan base;                                ///< what the search does not vary
+  Bytes capacity;                           ///< of one chip
 
-  unsigned shard = 0, shards = 1;          ///< which part of how many was searched
-  PlanSearch search;                       ///< what it found
-  std::vector<PlanCandidate> best;         ///< search.best, estimated
-  std::vector<Sensitivity> sensitivities;  ///< of the best
+  unsigned shard = 0, shards = 1;  ///< which part of how many was searched
+  PlanSearch search;               ///< what it found
+  /// Estimates of the best in the order in which one would take them: ties with the fastest first. As
+  /// many as were asked for; in a shard all that may be among the best of the whole.
+  std::vector<PlanCandidate> best;
+  std::vector<Sensitivity> sensitivities;  ///< of the first of the best
   std::vector<PlanLaunch> launches;        ///< of every launcher that was asked for, in their order
   std::vector<std::string> assumed;        ///< by the best's estimate
+  std::optional<RounderStep>
+      rounder;  ///< the fastest of sizes that divide better, if there are such
 
-  bool fits() const { return !best.empty(); }  ///< whether any plan does
+  bool fits() const { return !best.empty(); }               ///< whether any plan does
+  Bytes usable() const { return capacity * memory_share; }  ///< of one chip
+  /// rounder_words of the fastest plan; "": nothing fits.
+  std::string hint() const;
 };
 
 /// How a search is run; no effect on what it finds.
@@ -162,6 +183,16 @@ Result<PlanReport> merge_plans(std::span<const PlanReport> shards);
 Result<std::vector<PlanReport>> merge_all_plans(std::span<const PlanReport> shards);
 /// The same text for all that ask the same, whatever the shard.
 std::string question_key(const PlanReport& report);
+
+/// Answers to one question on several machines; places in their list.
+struct PlanComparison {
+  std::optional<std::size_t> fastest;  ///< none: nothing fits on any of them
+  /// Each as fast as the fastest as far as anybody knows: both times are in the 10-90 % bands of both.
+  std::vector<std::size_t> equal;
+  std::optional<std::size_t> cheapest;  ///< of `equal`; none: one of them has no price
+};
+/// Of the best plan of each.
+PlanComparison compare_plans(std::span<const PlanReport> reports);
 
 /// One indented document.
 std::string plan_json(const PlanReport& report);

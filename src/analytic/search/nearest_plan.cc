@@ -69,6 +69,7 @@ std::optional<FittingPlan> fastest_fitting(const TrainingModel& model, const Pla
   options.base = plan;
   options.placements = false;
   options.memory_share = model.state().options.memory_share;
+  options.fit_odds = model.state().options.fit_odds;
   options.best = 1;
   const Result<PlanSearch> search = search_plans(model, options);
   if (!search || search->best.empty()) return std::nullopt;

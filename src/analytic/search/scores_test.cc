@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "analytic/search/testing.h"
+#include "flopcast/analytic/odds.h"
 
 namespace flopcast::analytic::search {
 namespace {
@@ -99,15 +100,19 @@ TEST(PlanScores, AreThoseOfEstimate) {
   }
 }
 
+/// What a plan may be forecast to need.
+Bytes usable(const Scored& scored, const PlanSearchOptions& options) {
+  const Bytes capacity = scored.model.cluster().chip.hbm_capacity * options.memory_share;
+  return largest_fitting(capacity, options.fit_odds);
+}
+
 /// Every plan at its fastest placement, by nothing but time and memory.
 std::vector<PlanFound> all_timed(const Scored& scored, const PlanSearchOptions& options) {
   const std::unique_ptr<Scores> scores = make_scores(scored.model);
   std::vector<PlanFound> all;
   for (const NumberedPlan& one : all_plans(scored.search.space())) {
     const Bytes memory = scores->memory(one.plan);
-    if (memory.value > scored.model.cluster().chip.hbm_capacity.value * options.memory_share) {
-      continue;
-    }
+    if (memory > usable(scored, options)) continue;
     PlanFound found{one.plan, {}, Seconds{1e300}, memory, one.number};
     for (const Placement& placement : placements(one.plan, scored.search.tiers)) {
       const Seconds time = scores->time(one.plan, placement);
@@ -128,13 +133,13 @@ std::vector<std::uint64_t> numbers(const std::vector<PlanFound>& all) {
 TEST(PlanSearch, OfRealModelsEqualsBruteForce) {
   for (const Scored& scored : scored_models()) {
     PlanSearchOptions options = scored.search.options;
-    options.memory_share = scored.search.model.kinds.front().experts.count > 0 ? 0.75 : 0.45;
+    options.memory_share = scored.search.model.kinds.front().experts.count > 0 ? 0.8 : 0.48;
     const auto found = search_plans(scored.model, options);
     ASSERT_TRUE(found.ok());
     std::vector<PlanFound> all = all_timed(scored, options);
     ASSERT_GT(all.size(), 2 * options.best);
     EXPECT_LT(all.size(), found->plans);
-    const double capacity = scored.model.cluster().chip.hbm_capacity.value * options.memory_share;
+    const double capacity = usable(scored, options).value;
     const std::unique_ptr<Scores> scores = make_scores(scored.model);
     const auto cannot_fit = [&](const NumberedPlan& one) {
       return scores->memory_at_least(one.plan).value > capacity;

@@ -8,6 +8,7 @@
 #include "analytic/search/run.h"
 #include "analytic/search/scores.h"
 #include "analytic/step/check_answer.h"
+#include "flopcast/analytic/odds.h"
 #include "flopcast/hardware/capability.h"
 
 namespace flopcast {
@@ -29,7 +30,7 @@ std::optional<Diagnostic> nonsense(const PlanSearchOptions& options, unsigned ch
     return usage_error("shard", fmt::format("shard {} of {}", options.shard, options.shards),
                        "shards are numbered from 0");
   }
-  return std::nullopt;
+  return odds_problem("fit-odds", options.fit_odds);
 }
 
 /// Why what was found cannot be told: the first plan whose time or memory cannot be.
@@ -65,9 +66,10 @@ Result<PlanSearch> search_plans(const TrainingModel& model, const PlanSearchOpti
   }
   const search::Space space(model.model(), options, *std::move(rules), chips, launch);
   const std::vector<unsigned> tiers = model.tiers();
-  PlanSearch found =
-      search::run({space, options, tiers, model.cluster().chip.hbm_capacity * options.memory_share,
-                   [&] { return search::make_scores(model); }});
+  PlanSearch found = search::run(
+      {space, options, tiers,
+       largest_fitting(model.cluster().chip.hbm_capacity * options.memory_share, options.fit_odds),
+       [&] { return search::make_scores(model); }});
   if (auto problem = check_found(found)) return *std::move(problem);
   return found;
 }

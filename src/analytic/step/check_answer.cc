@@ -33,6 +33,7 @@ std::optional<Diagnostic> check_answer(const TrainingEstimate& estimate) {
   check.sum("time", parts, estimate.step.value);
   for (const StageEstimate& stage : estimate.stages) check_stage(check, stage, estimate.step);
   check.amount("capacity", estimate.capacity);
+  check.share("odds of fitting", estimate.fit_odds);
   check.amount("tokens per second", estimate.tokens_per_second);
   check.share("MFU", estimate.mfu);
   check.share("HFU", estimate.hfu);

@@ -13,6 +13,7 @@
 #include "analytic/step/unstated.h"
 #include "base/numeric/clock.h"
 #include "base/text/format.h"
+#include "flopcast/analytic/odds.h"
 #include "flopcast/analytic/reuse.h"
 #include "flopcast/parallel/names.h"
 
@@ -59,6 +60,15 @@ FlopsPerSecond step_peak(const Chip& chip, Precision precision) {
   const FlopsPerSecond peak = peak_rate(chip, type);
   const bool narrow = type == DataType::kFp8 || type == DataType::kFp4 || type == DataType::kInt8;
   return narrow ? std::max(peak, peak_rate(chip, DataType::kBf16)) : peak;
+}
+
+/// How likely the fullest stage fits, and whether that is as likely as asked.
+void set_odds(TrainingEstimate& out, double asked) {
+  const Bytes needed = out.memory().total();
+  out.memory_low = needed * plan_odds().memory_low;
+  out.memory_high = needed * plan_odds().memory_high;
+  out.fit_odds = fit_odds(needed, out.capacity);
+  out.fits = needed <= largest_fitting(out.capacity, asked);
 }
 
 struct Rates {
@@ -123,7 +133,7 @@ std::optional<Diagnostic> wrong_options(const TrainingOptions& options) {
   if (!(options.memory_share > 0 && options.memory_share <= 1))
     return usage_error("memory", fmt::format("{} is no share", options.memory_share),
                        "give a number above 0, to 1");
-  return std::nullopt;
+  return odds_problem("fit-odds", options.fit_odds);
 }
 
 std::vector<std::shared_ptr<const FitFile>> own_fits(const System& system,
@@ -291,7 +301,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
     out.stages.push_back(stage);
   }
   out.capacity = state_->system->machine.cluster().chip.hbm_capacity * state_->options.memory_share;
-  out.fits = out.memory().total() <= out.capacity;
+  set_odds(out, state_->options.fit_odds);
   out.memory_notes = memory_notes(costs, plan, out.fullest, out.memory());
 
   const Rates rates = rates_of(*state_, plan, time.step_s);

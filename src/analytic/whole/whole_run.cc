@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -13,7 +14,16 @@ namespace {
 
 constexpr double kSecondsOfHour = 3600;
 
-std::optional<Diagnostic> wrong_numbers(const RunQuestion& asked) {
+/// What an hour of the chip costs; nullptr: the catalogue does not know.
+const Fact* rent_of(const Chip& chip) {
+  const auto rent = std::find_if(chip.facts.begin(), chip.facts.end(),
+                                 [](const Fact& fact) { return fact.key == "rent_usd_per_hour"; });
+  return rent == chip.facts.end() ? nullptr : &*rent;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> run_problem(const RunQuestion& asked) {
   const std::array<std::pair<std::string_view, double>, 8> numbers = {{
       {"tokens", asked.tokens},
       {"steps", asked.steps},
@@ -35,6 +45,10 @@ std::optional<Diagnostic> wrong_numbers(const RunQuestion& asked) {
         "say how long the run is by one of them: 15T tokens, or 500000 steps");
   }
   const bool fails = asked.chip_between_failures.value > 0;
+  if (asked.restart.value > 0 && !fails) {
+    return usage_error("chip-mtbf", "is not given, and nothing restarts where nothing fails",
+                       "say how often a chip fails: 50000h");
+  }
   if (fails != (asked.checkpoint.value > 0)) {
     return usage_error(fails ? "checkpoint-time" : "chip-mtbf",
                        "is not given, so that nothing tells how often a checkpoint pays",
@@ -42,6 +56,20 @@ std::optional<Diagnostic> wrong_numbers(const RunQuestion& asked) {
                              : "say how often a chip fails: 50000h");
   }
   return std::nullopt;
+}
+
+namespace {
+
+/// What of the run is more than a result can hold: nobody asks that in earnest.
+std::optional<Diagnostic> beyond_telling(const WholeRun& run) {
+  constexpr double kMost = 1e21;
+  std::optional<Diagnostic> problem;
+  visit_whole_run(run, [&](std::string_view name, double value) {
+    if (value <= kMost || problem) return;
+    problem = usage_error("tokens", fmt::format("{} of the run would be {:.3g}", name, value),
+                          "ask for a shorter run, at another price or with more failures");
+  });
+  return problem;
 }
 
 /// Sets what failures do to the run.
@@ -82,9 +110,20 @@ Seconds time_with_failures(Seconds work, Seconds interval, Seconds checkpoint, S
                  (work / interval)};
 }
 
+void take_price(RunQuestion& asked, const Cluster& cluster) {
+  if (asked.usd_per_chip_hour > 0) return;
+  const Fact* rent = rent_of(cluster.chip);
+  if (rent == nullptr) return;
+  // Nobody lends a machine that there is not at the price of the one that it was made from.
+  const Fact* before = cluster.nominal ? rent_of(cluster.nominal->chip) : nullptr;
+  if (before != nullptr && before->source == rent->source && before->value == rent->value) return;
+  asked.usd_per_chip_hour = rent->value;
+  asked.price_source = rent->source;
+}
+
 Result<WholeRun> whole_run(const TrainingEstimate& estimate, const Plan& plan, const Model& model,
                            const RunQuestion& asked) {
-  if (auto wrong = wrong_numbers(asked)) return *std::move(wrong);
+  if (auto wrong = run_problem(asked)) return *std::move(wrong);
   const double tokens_of_step =
       static_cast<double>(plan.global_batch) * static_cast<double>(sequence_of(plan, model));
   WholeRun run;
@@ -101,6 +140,7 @@ Result<WholeRun> whole_run(const TrainingEstimate& estimate, const Plan& plan, c
   run.energy_j = estimate.energy_j / estimate.step.value * run.time.value * asked.power_overhead;
   constexpr double kJoulesOfKwh = 3.6e6;
   run.co2_kg = run.energy_j / kJoulesOfKwh * asked.kg_co2_per_kwh;
+  if (auto beyond = beyond_telling(run)) return *std::move(beyond);
   return run;
 }
 

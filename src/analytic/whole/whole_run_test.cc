@@ -108,6 +108,27 @@ TEST(WholeRun, StepsTokensHoursMoneyAndEnergyFollowFromTheStep) {
   EXPECT_EQ(run->failures, 0);
 }
 
+// A price stands for the very machine that it was asked for.
+TEST(WholeRun, ThePriceIsTheOneGivenElseTheCataloguesWithItsSource) {
+  const auto price_of = [](const char* on, double given) {
+    RunQuestion asked;
+    asked.usd_per_chip_hour = given;
+    take_price(asked, *Catalog::builtin().cluster(on));
+    return std::pair(asked.usd_per_chip_hour, asked.price_source);
+  };
+  EXPECT_EQ(price_of("2 x dgx-h100", 2), std::pair(2.0, std::string()));
+  const auto [usd, source] = price_of("2 x dgx-h100", 0);
+  EXPECT_GT(usd, 0);
+  EXPECT_THAT(source, testing::ContainsRegex("20[0-9][0-9]")) << "a price has its date";
+  EXPECT_NE(price_of("2 x dgx-h200", 0).first, usd);
+  // Like an H100, or made from one, and not one.
+  for (const char* on :
+       {"8 x h100-pcie", "8 x gh200-96g", "2 x dgx-h100, chip.hbm_bandwidth 6TB/s"}) {
+    EXPECT_EQ(price_of(on, 0), std::pair(0.0, std::string())) << on;
+  }
+  EXPECT_EQ(price_of("2 x dgx-h100, chip.rent_usd_per_hour 3", 0).first, 3);
+}
+
 TEST(WholeRun, FailuresOfLlama3AreAsPublished) {
   // Dubey et al. 2024, section 3.3.4: 54 days on 16,384 H100, 419 unexpected interruptions, more than 90 % effective time.
   RunQuestion asked;
@@ -158,6 +179,9 @@ TEST(WholeRun, WhatIsMissingOrHopelessIsRefusedByName) {
   asked.checkpoint = {};
   asked.power_overhead = 0.9;
   EXPECT_THAT(error(asked), HasSubstr("power-overhead"));
+  asked.power_overhead = 1;
+  asked.usd_per_chip_hour = 1e300;
+  EXPECT_THAT(error(asked), HasSubstr("cost_usd of the run would be"));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 struct EstimateCommand {
   TrainingFlags training;
   PlanFlags plan;
-  RunFlags run;
+  RunSettings run;
   std::string print_as, engine = "closed";
   FormatOptions format;
   fs::path html;
@@ -72,25 +72,13 @@ int run_graph(Io& io, const EstimateCommand& command, const TrainingModel& model
   return write_timelines(io, command.trace_out, step_trace(*run));
 }
 
-/// What its steps come to, where the whole run is asked for.
-std::optional<Diagnostic> add_whole_run(const TrainingModel& model,
-                                        const std::optional<RunQuestion>& asked,
-                                        EstimateReport& report) {
-  if (!asked) return std::nullopt;
-  Result<WholeRun> run = whole_run(report.estimate, report.plan, model.model(), *asked);
-  if (!run) return run.error();
-  report.asked = asked;
-  report.run = *run;
-  return std::nullopt;
-}
-
 int run_full(Io& io, const EstimateCommand& given) {
   EstimateCommand command = given;
   if (const auto problem = take_fits(command.training)) return fail(io, *problem);
   if (const auto wrong = check_engine(command)) return fail(io, *wrong);
-  const auto asked = run_question(command.run, command.training.usd_per_chip_hour);
+  const auto asked = run_of_flags(command.run);
   if (!asked) return fail(io, asked.error());
-  Result<std::optional<PlanFile>> file = launch_file(command.plan, command.training.cluster);
+  Result<std::optional<PlanFile>> file = launch_file(command.plan, command.training.cluster());
   if (!file) return fail(io, file.error());
   const Result<TrainingModel> model = open_training(command.training, *file);
   if (!model) return fail(io, model.error());
@@ -105,7 +93,9 @@ int run_full(Io& io, const EstimateCommand& given) {
   if (!command.print_as.empty()) {
     return print_plan(io, command, report->plan, *model);
   }
-  if (const auto wrong = add_whole_run(*model, *asked, *report)) return fail(io, *wrong);
+  if (*asked) {
+    if (const auto wrong = add_whole_run(*model, **asked, *report)) return fail(io, *wrong);
+  }
   if (const int code = run_graph(io, command, *model, *report); code != kDone) return code;
   if (!command.html.empty()) {
     const int code = write_page(io, command.html, estimate_html(*report));

@@ -133,6 +133,32 @@ TEST(Estimate, MemoryMayBeBounded) {
   }
 }
 
+// What fits by a coin's toss is no plan that one would take, unless one says so.
+TEST(Estimate, APlanAtTheEdgeOfMemoryFitsWithTheOddsThatAreAskedFor) {
+  const auto whole = nlohmann::json::parse(example({"--json"}).out);
+  const double total = whole["stages"][0]["memory_bytes"]["total"].get<double>();
+  const double share = total / whole["capacity_bytes"].get<double>();
+  EXPECT_LT(whole["memory_low_bytes"], total);
+  EXPECT_GT(whole["memory_high_bytes"], total);
+  EXPECT_GT(whole["fit_odds"], 0.99);
+  const std::string edge = std::to_string(share * 1.002), room = std::to_string(share * 1.1);
+  const Answered refused = example({"--memory", edge});
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_TRUE(has(refused.err, "90.0 % are asked for (--fit-odds)")) << refused.err;
+  EXPECT_TRUE(has(refused.err, "nearest plan that fits: ")) << refused.err;
+  const Answered taken = example({"--memory", edge, "--fit-odds", "0.5", "--json"});
+  EXPECT_EQ(taken.code, 0) << taken.err;
+  const auto json = nlohmann::json::parse(taken.out);
+  EXPECT_TRUE(json["fits"]);
+  EXPECT_EQ(json["asked_odds"], 0.5);
+  EXPECT_NEAR(json["fit_odds"], 0.5, 0.05);
+  EXPECT_EQ(example({"--memory", room}).code, 0);
+  EXPECT_EQ(example({"--memory", room, "--fit-odds", "0.9999"}).code, 4);
+  for (const char* odds : {"0", "1", "90", "likely"}) {
+    EXPECT_EQ(example({"--fit-odds", odds}).code, 2) << odds;
+  }
+}
+
 TEST(Estimate, NonsenseIsRefusedWithEveryReason) {
   const Answered outcome = estimate(
       {"llama-3-70b", "--on", "8 x dgx-h100", "--tp", "3", "--dp", "100", "--global-batch", "4"});
@@ -284,7 +310,11 @@ TEST(Estimate, TheWholeRunFollowsFromItsTokens) {
               1e-6 * run["time_s"].get<double>());
   EXPECT_NEAR(run["cost_usd"], 2 * run["chip_hours"].get<double>(), 1);
   EXPECT_TRUE(nlohmann::json::parse(example({"--json"}).out)["run"].is_null());
-  EXPECT_TRUE(has(example({"--tokens", "15T"}).out, "no price told"));
+  EXPECT_TRUE(has(example({"--tokens", "15T"}).out, "USD a chip and hour: "));
+  EXPECT_TRUE(has(estimate({"llama-3-8b", "--on", "2 x dgx-b200", "--global-batch", "64", "--seq",
+                            "8192", "--zero", "3", "--tokens", "15T"})
+                      .out,
+                  "no price told, nor known"));
   const auto told = nlohmann::json::parse(
       example({"--steps", "1000", "--pue", "1.2", "--co2", "0.5", "--restart-time", "10min",
                "--chip-mtbf", "50000h", "--checkpoint-time", "30s", "--json"})
@@ -300,6 +330,9 @@ TEST(Estimate, ARunThatIsNotToldIsRefusedByTheFlagThatIsMissing) {
   EXPECT_TRUE(has(example({"--tokens", "15T", "--steps", "10"}).err, "so is steps"));
   EXPECT_TRUE(has(example({"--tokens", "15T", "--chip-mtbf", "50000h"}).err, "checkpoint-time"));
   EXPECT_EQ(example({"--tokens", "15T", "--chip-mtbf", "often"}).code, 2);
+  EXPECT_TRUE(has(example({"--tokens", "15T", "--restart-time", "10min"}).err, "chip-mtbf"));
+  EXPECT_TRUE(has(example({"--on", "dgx-h100"}).err, "--on: names 2 clusters"));
+  EXPECT_TRUE(has(example({"--price", "1,2"}).err, "--price: 2 prices for 1 cluster"));
 }
 
 TEST(Estimate, WritesAPage) {

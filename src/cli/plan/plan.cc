@@ -1,13 +1,16 @@
 // flopcast plan: the best of all plans, over one machine or a sweep of them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 
 #include "base/counts.h"
 #include "base/text/numbers.h"
 #include "cli/plan/plan_options.h"
 #include "cli/plan/plan_points.h"
+#include "cli/plan/run_options.h"
 #include "cli/published/options.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/outputs.h"
@@ -30,6 +33,7 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kBounded = {{
 struct PlanCommand {
   TrainingFlags training;
   PlanFlags plan;
+  RunSettings run;
   std::vector<std::string> must, sweeps;
   std::vector<std::pair<std::string, std::int64_t>> bounds;  ///< names in constraints, at most
   std::string chips, shard, launchable;
@@ -87,19 +91,22 @@ std::optional<Diagnostic> read_constraints(const PlanCommand& command,
 Result<PlanQuestion> question_of(const PlanCommand& command) {
   PlanQuestion question;
   question.model = command.training.model;
-  question.cluster = command.training.cluster;
+  question.cluster = command.training.cluster();
   question.placements = !command.no_placements;
   question.best = command.best;
   Result<TrainingOptions> training = training_options(command.training);
   if (!training) return training.error();
   question.training = std::move(*training);
+  const auto run = run_of_flags(command.run);
+  if (!run) return run.error();
+  question.run = *run;
   if (auto problem = read_constraints(command, question.constraints)) return *std::move(problem);
   if (!command.launchable.empty()) {
     const Result<PlanFormat> format = plan_format("--launchable", command.launchable);
     if (!format) return format.error();
     question.launchable = *format;
   }
-  Result<std::optional<PlanFile>> from = launch_file(command.plan, command.training.cluster);
+  Result<std::optional<PlanFile>> from = launch_file(command.plan, question.cluster);
   if (!from) return from.error();
   if (!*from) return with_settings(std::move(question), command.plan.given);
   Result<Model> model = model_of(question.model, &**from);
@@ -110,6 +117,27 @@ Result<PlanQuestion> question_of(const PlanCommand& command) {
   return with_settings(std::move(question), command.plan.given, &**from);
 }
 
+/// The sweep on every cluster, each with its price.
+Result<std::vector<PlanQuestion>> points_of(const PlanCommand& command, PlanQuestion question,
+                                            const std::vector<std::string>& sweeps) {
+  const std::vector<std::string>& clusters = command.training.clusters;
+  std::vector<PlanQuestion> points;
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    if (std::count(clusters.begin(), clusters.end(), clusters[i]) > 1) {
+      return usage_error("--on", fmt::format("{} is named twice", clusters[i]), "name it once");
+    }
+    const Result<double> price = price_on(command.training, i);
+    if (!price) return price.error();
+    question.cluster = clusters[i];
+    question.training.usd_per_chip_hour = *price;
+    if (question.run) question.run->usd_per_chip_hour = *price;
+    Result<std::vector<PlanQuestion>> own = sweep_points(question, sweeps);
+    if (!own) return own.error();
+    std::move(own->begin(), own->end(), std::back_inserter(points));
+  }
+  return points;
+}
+
 int run_full(Io& io, const PlanCommand& given) {
   PlanCommand command = given;
   if (const auto problem = take_fits(command.training)) return fail(io, *problem);
@@ -117,7 +145,7 @@ int run_full(Io& io, const PlanCommand& given) {
     return fail(
         io, usage_error("MODEL", "is missing", "name it first: flopcast plan llama-3-8b --on ..."));
   }
-  if (command.training.cluster.empty()) {
+  if (command.training.clusters.empty()) {
     return fail(io,
                 usage_error("--on", "is missing", "name the cluster, such as \"64 x dgx-h100\""));
   }
@@ -127,10 +155,10 @@ int run_full(Io& io, const PlanCommand& given) {
   std::vector<std::string> sweeps = command.sweeps;
   if (const auto problem = read_chips(command, *question, sweeps)) return fail(io, *problem);
   if (const auto problem = read_shard(command.shard, points)) return fail(io, *problem);
-  Result<std::vector<PlanQuestion>> asked = sweep_points(*question, sweeps);
+  Result<std::vector<PlanQuestion>> asked = points_of(command, *question, sweeps);
   if (!asked) return fail(io, asked.error());
   points.points = std::move(*asked);
-  points.sweep = !sweeps.empty();
+  points.sweep = !sweeps.empty() || command.training.clusters.size() > 1;
   points.threads = command.threads;
   points.out = command.out;
   points.output = command.output;
@@ -236,6 +264,9 @@ void add_plan(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("plan", "The best of all plans to train a model on a cluster");
   const auto command = std::make_shared<PlanCommand>();
   add_training(*sub, command->training);
+  sub->get_option("--on")->description(sub->get_option("--on")->get_description() +
+                                       "; again for others, which are compared");
+  add_run(*sub, command->run);
   add_batch(*sub, command->plan);
   add_constraints(*sub, *command);
   add_degrees(*sub, command->plan);

@@ -7,8 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text/format.h"
 #include "base/text/numbers.h"
 #include "cli/terminal/options.h"
+#include "flopcast/analytic/odds.h"
 #include "flopcast/question/launch.h"
 
 namespace flopcast::cli {
@@ -83,24 +85,52 @@ void add_training(CLI::App& command, TrainingFlags& flags) {
           "the folder that holds one; may be left out where the file of --plan-from tells it")
       ->type_name("");
   command
-      .add_option("--on", flags.cluster,
+      .add_option("--on", flags.clusters,
                   "The cluster: \"128 x dgx-h100\", \"8 nodes of dgx-h100, rail NDR\", a name of "
                   "`flopcast hw list`, or a file")
-      ->type_name("CLUSTER");
+      ->type_name("CLUSTER")
+      ->allow_extra_args(false);
   command
       .add_option("--software", flags.software,
                   "How the training's software behaves: a profile of the catalogue")
       ->type_name("PROFILE");
   add_fits(command, flags.fits, "--fit,--constants");
-  command.add_option("--price", flags.usd_per_chip_hour, "What an hour of one chip costs, in USD")
-      ->type_name("USD");
+  command
+      .add_option(
+          "--price", flags.prices,
+          "What an hour of one chip costs, in USD; of several clusters a list, one for each")
+      ->type_name("USD")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_option("--memory", flags.memory, "Share of a chip's memory that may be used")
       ->type_name("SHARE")
       ->capture_default_str();
+  command
+      .add_option("--fit-odds", flags.fit_odds,
+                  "How likely a plan has to fit into that; 0.5 takes plans at the edge")
+      ->type_name("ODDS")
+      ->capture_default_str();
+}
+
+Result<double> price_on(const TrainingFlags& flags, std::size_t cluster) {
+  const std::size_t known = flags.prices.size();
+  if (known > 1 && known != flags.clusters.size()) {
+    return usage_error("--price",
+                       fmt::format("{} for {}", counted(known, "price"),
+                                   counted(flags.clusters.size(), "cluster")),
+                       "give one for all, or one for each in their order");
+  }
+  if (known == 0) return 0.0;
+  const double price = flags.prices[known == 1 ? 0 : cluster];
+  if (price >= 0) return price;
+  return usage_error("--price", "is below zero", "give USD per chip and hour");
 }
 
 std::optional<Diagnostic> take_fits(TrainingFlags& flags) {
-  return take_fits(flags.cluster, flags.fits);
+  for (std::string& cluster : flags.clusters) {
+    if (auto problem = take_fits(cluster, flags.fits)) return problem;
+  }
+  return std::nullopt;
 }
 
 Result<TrainingOptions> training_options(const TrainingFlags& flags) {
@@ -109,10 +139,11 @@ Result<TrainingOptions> training_options(const TrainingFlags& flags) {
   const Result<double> share = parse_share(flags.memory);
   if (!share) return share.error();
   options.memory_share = *share;
-  if (!(flags.usd_per_chip_hour >= 0)) {
-    return Diagnostic{ErrorCode::kUsage, "--price", "is below zero", "give USD per chip and hour"};
-  }
-  options.usd_per_chip_hour = flags.usd_per_chip_hour;
+  if (const auto problem = odds_problem("--fit-odds", flags.fit_odds)) return *problem;
+  options.fit_odds = flags.fit_odds;
+  const Result<double> price = price_on(flags, 0);
+  if (!price) return price.error();
+  options.usd_per_chip_hour = *price;
   return options;
 }
 
@@ -136,7 +167,11 @@ Result<std::optional<PlanFile>> launch_file(const PlanFlags& flags, const std::s
 Result<TrainingModel> open_training(const TrainingFlags& flags, std::optional<PlanFile>& file) {
   Result<TrainingOptions> options = training_options(flags);
   if (!options) return options.error();
-  if (flags.cluster.empty()) {
+  if (flags.clusters.size() > 1) {
+    return usage_error("--on", fmt::format("names {} clusters", flags.clusters.size()),
+                       "one plan is on one of them; flopcast plan compares several");
+  }
+  if (flags.clusters.empty()) {
     return Diagnostic{ErrorCode::kUsage, "--on", "is missing",
                       "name the cluster, such as \"128 x dgx-h100\""};
   }
@@ -147,7 +182,7 @@ Result<TrainingModel> open_training(const TrainingFlags& flags, std::optional<Pl
     take_software(*file, *options);
   }
   const Catalog& catalog = Catalog::builtin();
-  Result<Cluster> cluster = catalog.cluster(flags.cluster);
+  Result<Cluster> cluster = catalog.cluster(flags.cluster());
   if (!cluster) return cluster.error();
   return TrainingModel::make(std::move(*model), std::move(*cluster), catalog, *options);
 }

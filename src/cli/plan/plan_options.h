@@ -16,17 +16,24 @@ namespace flopcast::cli {
 
 /// MODEL, --on, and what forecasts rest on and cost.
 struct TrainingFlags {
-  std::string model, cluster;
+  std::string model;
+  std::vector<std::string> clusters;  ///< several where a command compares them
   std::string software, memory = "100%";
   std::vector<std::string> fits;
-  double usd_per_chip_hour = 0;
+  double fit_odds = TrainingOptions().fit_odds;
+  std::vector<double> prices;  ///< of a chip and hour, USD: one for all clusters, or one for each
+
+  /// The first cluster; "": none is named.
+  std::string cluster() const { return clusters.empty() ? std::string() : clusters.front(); }
 };
 void add_training(CLI::App& command, TrainingFlags& flags);
-/// Puts --fit into the line of the cluster. Errors: as of take_fits.
+/// Puts --fit into the lines of all clusters. Errors: as of take_fits.
 std::optional<Diagnostic> take_fits(TrainingFlags& flags);
-/// Errors: --memory that is no share of 1 to 100 %, a negative price.
+/// With the price of the first cluster. Errors: --memory that is no share of 1 to 100 %, odds that are none, a negative price.
 Result<TrainingOptions> training_options(const TrainingFlags& flags);
-/// Loads model and cluster. Errors: no --on (paper mode has none, so the parser does not ask); as of
+/// The price on the cluster of this place; 0: none is told. Errors: neither one price nor as many as clusters, one below zero.
+Result<double> price_on(const TrainingFlags& flags, std::size_t cluster);
+/// Loads model and cluster. Errors: several clusters; no --on (paper mode has none, so the parser does not ask); as of
 /// model_of, Catalog::cluster and TrainingModel::make.
 /// @param file tells the model where no flag names it, and notes where it trains another
 Result<TrainingModel> open_training(const TrainingFlags& flags, std::optional<PlanFile>& file);

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "base/files/input_file.h"
+#include "base/layout/fit.h"
 #include "base/text/format.h"
 #include "base/text/names.h"
 #include "base/text/shown.h"
-#include "cli/layout/fit.h"
 #include "cli/run/program.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/interrupt.h"

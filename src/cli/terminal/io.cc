@@ -7,10 +7,10 @@
 #include <cstdlib>
 
 #include "base/files/output_file.h"
+#include "base/layout/fit.h"
 #include "base/text/format.h"
 #include "base/text/numbers.h"
 #include "base/text/shown.h"
-#include "cli/layout/fit.h"
 #include "flopcast/report/page.h"
 
 namespace flopcast::cli {

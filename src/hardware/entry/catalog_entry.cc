@@ -107,6 +107,8 @@ Result<Chip> relative(const TomlFile& file, const toml::value<std::string>& like
                       known.error().hint};
   }
   known->aliases.clear();
+  // Whatever it is like, nobody lends it at the other's price.
+  std::erase_if(known->facts, [](const Fact& fact) { return fact.key == "rent_usd_per_hour"; });
   if (file.sources_required) return known;
   for (Fact& fact : known->facts) {
     fact.source = fmt::format("taken over from {} ({})", known->name, fact.source);

@@ -46,7 +46,7 @@ constexpr ChipCount kChipCounts[] = {
     {"tile_height", [](Chip& c, unsigned v) { c.tiles.height = v; }},
 };
 
-/// Numbers that are facts of a chip and nothing else: programs of live runs ask a device for them.
+/// Numbers that are facts of a chip and nothing else: programs of live runs ask a device for them, whole runs for its rent.
 struct ChipFact {
   std::string_view key;
   Limits limits;
@@ -54,6 +54,7 @@ struct ChipFact {
 constexpr ChipFact kChipFacts[] = {
     {"visible_share", kShare},
     {"compute_capability", {1, 99}},
+    {"rent_usd_per_hour", {0, 1e4}},
 };
 
 struct LevelKey {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "base/numeric/quantile.h"
 #include "base/numeric/rank_correlation.h"
@@ -40,6 +41,7 @@ ModelsOf load_all(const std::vector<const TrainingRun*>& runs,
     TrainingOptions training;
     training.software = key.second;
     training.fits = options.fits;
+    training.fit_odds = measured::kRanAllTheSame;
     all.emplace(key, machine ? shared(with_options(**machine, training)) : machine);
   }
   return all;
@@ -103,6 +105,15 @@ std::vector<RunForecast> RunForecaster::forecast(const RunForecastOptions& optio
     forecasts[i] = ::flopcast::forecast(run, models.at(key_of(run, options)));
   });
   return forecasts;
+}
+
+bool same_problem(const TrainingRun& a, const TrainingRun& b) {
+  const auto asked = [](const TrainingRun& run) {
+    return std::tie(run.set, run.cluster, run.chips, run.software, run.month, run.plan.precision,
+                    run.plan.global_batch, run.plan.sequence, run.plan.lora_rank, run.model.hidden,
+                    run.model.vocab, run.model.kinds, run.model.order);
+  };
+  return asked(a) == asked(b);
 }
 
 RunErrors run_errors(const std::vector<const RunForecast*>& forecasts) {

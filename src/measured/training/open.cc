@@ -63,6 +63,7 @@ Result<TrainingEstimate> with_layout(const TrainingModel& model, const TrainingR
   options.constraints.push_back({"schedule", 0, INT64_MAX, {"1f1b", "interleaved"}});
   hold_accumulation(run, options.constraints);
   options.placements = false;
+  options.fit_odds = kRanAllTheSame;
   options.best = 1;
   options.threads = 1;  // runs are forecast side by side
   const Result<PlanSearch> found = search_plans(model, options);

@@ -9,6 +9,7 @@
 
 #include "base/text/amounts.h"
 #include "base/text/format.h"
+#include "flopcast/analytic/odds.h"
 #include "flopcast/parallel/fields.h"
 #include "question/estimate/precision.h"
 
@@ -35,12 +36,33 @@ std::string biggest_class(const StageMemory& memory) {
   return fmt::format("{} take {}", biggest->meaning, short_bytes(biggest->bytes));
 }
 
+/// "fits: 52 %, 90 % are asked for (--fit-odds)"
+std::string asked_words(const EstimateReport& report) {
+  return fmt::format("{}, {} are asked for (--fit-odds)", odds_words(report.estimate.fit_odds),
+                     percent(report.asked_odds));
+}
+
 std::string nearest_words(const EstimateReport& report) {
   if (report.fitting.empty()) return "no plan of this many chips fits";
   const FittingPlan& nearest = report.fitting.front();
   return fmt::format(
-      "nearest plan that fits: {}; {} a step, {}", plan_change_words(report.plan, nearest.plan),
-      short_time(nearest.estimate.step), short_bytes(nearest.estimate.memory().total()));
+      "nearest plan that fits: {}; {} a step, {}, {}", plan_change_words(report.plan, nearest.plan),
+      short_time(nearest.estimate.step), short_bytes(nearest.estimate.memory().total()),
+      odds_words(nearest.estimate.fit_odds));
+}
+
+/// What a rounder step of the same plan would cost less.
+std::string hint_of(const TrainingModel& model, const EstimateReport& report) {
+  Plan plan = report.plan;
+  auto rounder = rounder_sizes(plan.global_batch, plan.sequence);
+  if (!rounder) return {};
+  const RounderStep asked{plan.global_batch, plan.sequence, report.estimate.step};
+  plan.global_batch = rounder->global_batch;
+  plan.sequence = rounder->sequence;
+  const Result<TrainingEstimate> estimate = model.estimate(plan);
+  if (!estimate) return {};  // this plan does not divide it
+  rounder->time = estimate->step;
+  return rounder_words(asked, rounder);
 }
 
 }  // namespace
@@ -84,6 +106,7 @@ Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Pl
   report.software = model.software();
   report.capacity = cluster.chip.hbm_capacity;
   report.parameters = count_parameters(model.model());
+  report.asked_odds = model.options().fit_odds;
   report.plan = plan;
   report.plan.sequence = sequence_of(plan, model.model());
   report.estimate = std::move(*estimate);
@@ -100,8 +123,20 @@ Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Pl
   }
   const auto& more = report.estimate.assumed;
   report.assumed.insert(report.assumed.end(), more.begin(), more.end());
+  report.hint = hint_of(model, report);
   if (!report.estimate.fits) report.fitting = fitting_plans(model, report.plan);
   return report;
+}
+
+std::optional<Diagnostic> add_whole_run(const TrainingModel& model, const RunQuestion& asked,
+                                        EstimateReport& report) {
+  report.asked = asked;
+  report.asked->usd_per_chip_hour = model.options().usd_per_chip_hour;
+  take_price(*report.asked, model.cluster());
+  Result<WholeRun> run = whole_run(report.estimate, report.plan, model.model(), *report.asked);
+  if (!run) return run.error();
+  report.run = *run;
+  return std::nullopt;
 }
 
 std::optional<Diagnostic> memory_problem(const EstimateReport& report) {
@@ -109,11 +144,13 @@ std::optional<Diagnostic> memory_problem(const EstimateReport& report) {
   if (estimate.fits) return std::nullopt;
   const StageMemory& memory = estimate.memory();
   const auto bytes = [](Bytes b) { return short_bytes(b); };
-  const Bytes usable = estimate.capacity;
+  const Bytes usable = estimate.capacity, over = memory.total() - usable;
   return Diagnostic{
       ErrorCode::kTooLarge, fmt::format("memory of pipeline stage {}", estimate.fullest),
-      fmt::format("a chip needs {}, {} more than the {} it may use; {}", bytes(memory.total()),
-                  bytes(memory.total() - usable), bytes(usable), biggest_class(memory)),
+      fmt::format("a chip needs {} (10-90 %: {} to {}), {} the {} it may use; {}; {}",
+                  bytes(memory.total()), bytes(estimate.memory_low), bytes(estimate.memory_high),
+                  over > Bytes{0} ? bytes(over) + " more than" : "of", bytes(usable),
+                  asked_words(report), biggest_class(memory)),
       nearest_words(report)};
 }
 

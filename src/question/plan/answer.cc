@@ -11,6 +11,7 @@
 #include "flopcast/version.h"
 #include "question/estimate/precision.h"
 #include "question/plan/launches.h"
+#include "question/plan/ranking.h"
 
 namespace flopcast {
 
@@ -37,6 +38,9 @@ void fill_question(PlanReport& report, const PlanQuestion& question, const Model
   report.version = kVersion;
   report.global_batch = question.global_batch;
   report.memory_share = question.training.memory_share;
+  report.fit_odds = question.training.fit_odds;
+  report.run = question.run;
+  if (report.run) take_price(*report.run, machine.cluster);
   report.usd_per_chip_hour = question.training.usd_per_chip_hour;
   report.placements = question.placements;
   report.asked_launches =
@@ -63,6 +67,7 @@ PlanSearchOptions search_options(const PlanReport& report, const PlanRun& run) {
   options.named = report.named;
   options.placements = report.placements;
   options.memory_share = report.memory_share;
+  options.fit_odds = report.fit_odds;
   options.best = report.asked_best;
   options.threads = run.threads;
   options.shard = run.shard;
@@ -113,6 +118,9 @@ Result<Opened> open(const PlanQuestion& given) {
   if (!machine) return machine.error();
   Opened opened{{}, std::move(*model), std::move(*machine)};
   fill_question(opened.report, question, opened.model, opened.machine);
+  if (opened.report.run) {
+    if (auto problem = run_problem(*opened.report.run)) return *std::move(problem);
+  }
   const Chip& chip = opened.machine.cluster.chip;
   if (auto problem = searched_precision_problem(opened.report, chip)) return *std::move(problem);
   return opened;
@@ -129,26 +137,67 @@ PlanCandidate candidate_of(const PlanFound& found, const TrainingEstimate& estim
           .hfu = estimate.hfu,
           .energy_j = estimate.energy_j,
           .cost_usd = estimate.cost_usd,
-          .rests_on = estimate.rests_on};
+          .rests_on = estimate.rests_on,
+          .memory_low = estimate.memory_low,
+          .memory_high = estimate.memory_high,
+          .fit_odds = estimate.fit_odds,
+          .tie = false,
+          .run = std::nullopt,
+          .sensitivities = {},
+          .assumed = estimate.assumed};
 }
 
-/// Estimates of the best; what the first one assumed, and what it is sensitive to.
-std::optional<Diagnostic> estimate_best(const TrainingModel& training, PlanReport& report) {
-  for (const PlanFound& found : report.search.best) {
+/// Estimates of the best in their order, with what their run comes to.
+Result<std::vector<PlanCandidate>> candidates_of(const TrainingModel& training,
+                                                 const PlanReport& report) {
+  std::vector<PlanCandidate> list;
+  for (const PlanFound& found : rankable(report.search)) {
     const Result<TrainingEstimate> estimate = training.estimate(found.plan, &found.placement);
     if (!estimate) return estimate.error();
-    if (report.best.empty()) {
-      report.assumed.insert(report.assumed.end(), estimate->assumed.begin(),
-                            estimate->assumed.end());
-    }
-    report.best.push_back(candidate_of(found, *estimate));
+    list.push_back(candidate_of(found, *estimate));
+    if (!report.run) continue;
+    const Result<WholeRun> run = whole_run(*estimate, found.plan, training.model(), *report.run);
+    if (!run) return run.error();
+    list.back().run = *run;
   }
-  if (report.best.empty()) return std::nullopt;
-  const PlanFound& winner = report.search.best.front();
-  Result<std::vector<Sensitivity>> list = sensitivities(training, winner.plan, winner.placement);
+  rank(list);
+  return list;
+}
+
+/// Estimates of the best; what the first one assumed, and what it is sensitive to. Of a shard's any tie
+/// may be the first of the whole.
+std::optional<Diagnostic> estimate_best(const TrainingModel& training, PlanReport& report) {
+  Result<std::vector<PlanCandidate>> list = candidates_of(training, report);
   if (!list) return list.error();
-  report.sensitivities = std::move(*list);
+  report.best = std::move(*list);
+  for (std::size_t i = 0; i < report.best.size(); ++i) {
+    PlanCandidate& one = report.best[i];
+    if (i > 0 && !(report.shards > 1 && one.tie)) continue;
+    auto changes = sensitivities(training, one.found.plan, one.found.placement);
+    if (!changes) return changes.error();
+    one.sensitivities = std::move(*changes);
+  }
+  if (report.shards == 1) tell_first(report);
   return std::nullopt;
+}
+
+/// The fastest step of rounder sizes in this part of their plans. None: these are round, or the search was stopped.
+Result<std::optional<RounderStep>> rounder_of(const TrainingModel& training,
+                                              const PlanReport& report, const PlanRun& run) {
+  std::optional<RounderStep> rounder = rounder_sizes(report.global_batch, report.sequence);
+  if (!rounder) return rounder;
+  PlanSearchOptions options = search_options(report, run);
+  options.global_batch = options.base.global_batch = rounder->global_batch;
+  options.sequence = options.base.sequence = rounder->sequence;
+  options.best = 1;
+  options.progress = [&run](std::uint64_t, std::uint64_t all) {
+    return !run.progress || run.progress(all, all);  // no more than can be stopped
+  };
+  const Result<PlanSearch> search = search_plans(training, options);
+  if (!search) return search.error();
+  if (!search->complete || search->best.empty()) return std::optional<RounderStep>();
+  rounder->time = search->best.front().time;
+  return rounder;
 }
 
 // Degrees that a search takes as given although they could be varied.
@@ -182,6 +231,11 @@ std::string setting_name(const std::string& given) {
 }
 
 }  // namespace
+
+std::string PlanReport::hint() const {
+  if (search.pareto.empty()) return {};
+  return rounder_words({global_batch, sequence, search.pareto.front().time}, rounder);
+}
 
 Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& settings,
                                    const PlanFile* from) {
@@ -242,6 +296,9 @@ Result<PlanReport> answer(const PlanQuestion& question, const PlanRun& run) {
   if (auto problem = find_launches(*training, search_options(report, run), report)) {
     return *std::move(problem);
   }
+  Result<std::optional<RounderStep>> rounder = rounder_of(*training, report, run);
+  if (!rounder) return rounder.error();
+  report.rounder = *rounder;
   return std::move(report);
 }
 

@@ -25,7 +25,10 @@ TEST(PlanReport, FindsPlansAndEstimatesThem) {
   EXPECT_EQ(r.chips, 16U);
   EXPECT_GT(r.search.placed, r.search.plans);
   for (const PlanCandidate& c : r.best) {
-    EXPECT_GE(c.found.time, r.best.front().found.time);
+    EXPECT_GE(c.found.time, r.search.pareto.front().time);
+    EXPECT_GE(c.fit_odds, 0.9);
+    EXPECT_LT(c.memory_low, c.found.memory);
+    EXPECT_GT(c.memory_high, c.found.memory);
     EXPECT_EQ(c.found.plan.chips(), 16U);
     EXPECT_EQ(c.found.memory, c.memory.total());
     EXPECT_LE(c.low, c.found.time);

@@ -39,6 +39,22 @@ void write_plan_fields(JsonWriter& w, std::string_view key, const Plan& plan) {
   w.end_object();
 }
 
+void write_run(JsonWriter& w, const std::optional<WholeRun>& run) {
+  if (!run) return w.null("run");
+  w.begin_object("run", Layout::kLine);
+  visit_whole_run(*run, [&](std::string_view key, double value) { w.exact(key, value); });
+  w.end_object();
+}
+
+void write_run_question(JsonWriter& w, std::string_view key,
+                        const std::optional<RunQuestion>& asked) {
+  if (!asked) return w.null(key);
+  w.begin_object(key, Layout::kLine);
+  visit_run_question(*asked, [&](std::string_view name, double value) { w.exact(name, value); });
+  w.text("price_source", asked->price_source);
+  w.end_object();
+}
+
 void write_placement(JsonWriter& w, const Placement& placement) {
   w.begin_object("placement", Layout::kLine);
   w.begin_array("tiers");
@@ -76,6 +92,17 @@ void write_list(JsonWriter& w, std::string_view key, std::span<const PlanFound> 
   w.end_array();
 }
 
+void write_sensitivities(JsonWriter& w, const std::vector<Sensitivity>& list) {
+  w.begin_array("sensitivities");
+  for (const Sensitivity& sensitivity : list) {
+    w.begin_object({}, Layout::kLine);
+    w.text("number", sensitivity.number);
+    w.exact("change", sensitivity.change);
+    w.end_object();
+  }
+  w.end_array();
+}
+
 void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& texts,
                  Layout layout = Layout::kBlock) {
   w.begin_array(key, layout);
@@ -83,11 +110,15 @@ void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::str
   w.end_array();
 }
 
-void write_candidate(JsonWriter& w, const PlanCandidate& candidate, std::int64_t layers) {
+void write_candidate(JsonWriter& w, const PlanReport& report, const PlanCandidate& candidate) {
   w.begin_object();
   write_found(w, candidate.found);
   w.exact("low_s", candidate.low.value);
   w.exact("high_s", candidate.high.value);
+  w.boolean("tie", candidate.tie);
+  w.exact("memory_low_bytes", candidate.memory_low.value);
+  w.exact("memory_high_bytes", candidate.memory_high.value);
+  w.exact("fit_odds", candidate.fit_odds);
   w.exact("tokens_per_second", candidate.tokens_per_second);
   w.exact("mfu", candidate.mfu);
   w.exact("hfu", candidate.hfu);
@@ -109,9 +140,14 @@ void write_candidate(JsonWriter& w, const PlanCandidate& candidate, std::int64_t
   }
   w.end_object();
   const PlanText megatron =
-      write_plan(with_stages(candidate.found.plan, layers), PlanFormat::kMegatron);
+      write_plan(with_stages(candidate.found.plan, report.layers), PlanFormat::kMegatron);
   w.text("megatron", megatron.text);
   write_texts(w, "megatron_lacks", megatron.lost);
+  write_run(w, candidate.run);
+  if (report.shards > 1) {
+    write_sensitivities(w, candidate.sensitivities);
+    write_texts(w, "assumed", candidate.assumed);
+  }
   w.end_object();
 }
 
@@ -200,8 +236,10 @@ void write_question(JsonWriter& w, const PlanReport& report) {
   w.boolean("placements", report.placements);
   w.boolean("launches", report.asked_launches);
   w.exact("memory_share", report.memory_share);
+  w.exact("fit_odds", report.fit_odds);
   w.exact("usd_per_chip_hour", report.usd_per_chip_hour);
   w.count("best", report.asked_best);
+  write_run_question(w, "run", report.run);
   w.text("software", report.software);
   write_fits(w, report.own_fits);
   write_plan_fields(w, "base", report.base);
@@ -218,6 +256,15 @@ void write_counts(JsonWriter& w, const PlanSearch& search) {
   write_refused(w, search.refused);
 }
 
+void write_rounder(JsonWriter& w, const std::optional<RounderStep>& rounder) {
+  if (!rounder) return w.null("rounder");
+  w.begin_object("rounder", Layout::kLine);
+  w.integer("global_batch", rounder->global_batch);
+  w.integer("sequence", rounder->sequence);
+  w.exact("time_s", rounder->time.value);
+  w.end_object();
+}
+
 std::string document(const PlanReport& report, Layout layout) {
   JsonWriter w;
   w.begin_object({}, layout);
@@ -231,7 +278,7 @@ std::string document(const PlanReport& report, Layout layout) {
   w.boolean("fits", report.fits());
   write_counts(w, report.search);
   w.begin_array("best");
-  for (const PlanCandidate& candidate : report.best) write_candidate(w, candidate, report.layers);
+  for (const PlanCandidate& candidate : report.best) write_candidate(w, report, candidate);
   w.end_array();
   write_launches(w, report.launches);
   write_list(w, "pareto", report.search.pareto);
@@ -242,15 +289,10 @@ std::string document(const PlanReport& report, Layout layout) {
   } else {
     w.null("leanest");
   }
-  w.begin_array("sensitivities");
-  for (const Sensitivity& sensitivity : report.sensitivities) {
-    w.begin_object({}, Layout::kLine);
-    w.text("number", sensitivity.number);
-    w.exact("change", sensitivity.change);
-    w.end_object();
-  }
-  w.end_array();
+  write_sensitivities(w, report.sensitivities);
   write_texts(w, "assumed", report.assumed);
+  write_rounder(w, report.rounder);
+  w.text("hint", report.hint());
   w.end_object();
   return std::move(w).take();
 }

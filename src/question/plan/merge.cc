@@ -5,8 +5,12 @@
 #include <unordered_map>
 
 #include "flopcast/question/plan.h"
+#include "question/plan/ranking.h"
 
 namespace flopcast {
+
+using namespace question;  // the room's own names
+
 namespace {
 
 constexpr const char* kHint = "give every file of one search's --shard 0/N to N-1/N, each once";
@@ -40,12 +44,10 @@ std::optional<Diagnostic> shards_problem(std::span<const PlanReport> shards) {
 }
 
 /// The estimate that a shard made of this plan.
-const PlanCandidate* estimate_of(std::span<const PlanReport> shards, const PlanFound& found,
-                                 const PlanReport*& from) {
+const PlanCandidate* estimate_of(std::span<const PlanReport> shards, const PlanFound& found) {
   for (const PlanReport& shard : shards) {
     for (const PlanCandidate& candidate : shard.best) {
       if (candidate.found.number == found.number && candidate.found.placement == found.placement) {
-        from = &shard;
         return &candidate;
       }
     }
@@ -89,6 +91,7 @@ Result<PlanReport> merge_plans(std::span<const PlanReport> shards) {
   for (const PlanReport* shard : in_order) searches.push_back(shard->search);
 
   PlanReport whole = *in_order.front();
+  if (shards.size() == 1) return whole;
   whole.shard = 0;
   whole.shards = 1;
   whole.search = merge_searches(searches, whole.asked_best);
@@ -96,18 +99,17 @@ Result<PlanReport> merge_plans(std::span<const PlanReport> shards) {
     whole.launches[i] = merged_launch(in_order, i);
   }
   whole.best.clear();
-  whole.sensitivities.clear();
-  whole.assumed.clear();
-  for (const PlanFound& found : whole.search.best) {
-    const PlanReport* from = nullptr;
-    const PlanCandidate* candidate = estimate_of(shards, found, from);
+  for (const PlanFound& found : rankable(whole.search)) {
+    const PlanCandidate* candidate = estimate_of(shards, found);
     if (candidate == nullptr) return unfit("a plan of the best has no estimate in any of them");
-    if (whole.best.empty()) {
-      whole.sensitivities = from->sensitivities;
-      whole.assumed = from->assumed;
-    }
     whole.best.push_back(*candidate);
   }
+  for (const PlanReport& shard : shards) {
+    if (!shard.rounder) continue;
+    if (!whole.rounder || shard.rounder->time < whole.rounder->time) whole.rounder = shard.rounder;
+  }
+  rank(whole.best);
+  tell_first(whole);
   return whole;
 }
 

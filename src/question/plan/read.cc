@@ -1,6 +1,7 @@
 // Reads reports of searches back: the mirror of json.cc.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -126,11 +127,43 @@ PlanFound read_found(Document& d, const json& object) {
   return found;
 }
 
-PlanCandidate read_candidate(Document& d, const json& object) {
+std::vector<Sensitivity> read_sensitivities(Document& d, const json& object) {
+  std::vector<Sensitivity> list;
+  for (const json& item : d.list(object, "sensitivities")) {
+    Sensitivity& sensitivity = list.emplace_back();
+    d.take(item, "number", sensitivity.number);
+    d.take(item, "change", sensitivity.change);
+  }
+  return list;
+}
+
+/// Under the key "run": a run, or null.
+std::optional<WholeRun> read_run(Document& d, const json& object) {
+  const json& run = d.member(object, "run");
+  if (run.is_null()) return std::nullopt;
+  WholeRun out;
+  visit_whole_run(out, [&](std::string_view key, double& value) { d.take(run, key, value); });
+  return out;
+}
+
+std::optional<RunQuestion> read_run_question(Document& d, const json& object) {
+  const json& run = d.member(object, "run");
+  if (run.is_null()) return std::nullopt;
+  RunQuestion out;
+  visit_run_question(out, [&](std::string_view key, double& value) { d.take(run, key, value); });
+  d.take(run, "price_source", out.price_source);
+  return out;
+}
+
+PlanCandidate read_candidate(Document& d, const json& object, bool of_shard) {
   PlanCandidate candidate;
   candidate.found = read_found(d, object);
   d.take(object, "low_s", candidate.low);
   d.take(object, "high_s", candidate.high);
+  d.take(object, "tie", candidate.tie);
+  d.take(object, "memory_low_bytes", candidate.memory_low);
+  d.take(object, "memory_high_bytes", candidate.memory_high);
+  d.take(object, "fit_odds", candidate.fit_odds);
   d.take(object, "tokens_per_second", candidate.tokens_per_second);
   d.take(object, "mfu", candidate.mfu);
   d.take(object, "hfu", candidate.hfu);
@@ -147,6 +180,11 @@ PlanCandidate read_candidate(Document& d, const json& object) {
   const json& rests_on = d.member(object, "rests_on");
   for (std::size_t i = 0; i < candidate.rests_on.size(); ++i) {
     d.take(rests_on, name(static_cast<Basis>(i)), candidate.rests_on[i]);
+  }
+  candidate.run = read_run(d, object);
+  if (of_shard) {
+    candidate.sensitivities = read_sensitivities(d, object);
+    d.take(object, "assumed", candidate.assumed);
   }
   return candidate;
 }
@@ -234,8 +272,10 @@ void read_question(Document& d, const json& object, PlanReport& report) {
   d.take(object, "placements", report.placements);
   d.take(object, "launches", report.asked_launches);
   d.take(object, "memory_share", report.memory_share);
+  d.take(object, "fit_odds", report.fit_odds);
   d.take(object, "usd_per_chip_hour", report.usd_per_chip_hour);
   d.take(object, "best", report.asked_best);
+  report.run = read_run_question(d, object);
   d.take(object, "software", report.software);
   read_own_fits(d, object, report.own_fits);
   read_plan(d, d.member(object, "base"), report.base);
@@ -250,6 +290,15 @@ void read_shard(Document& d, const json& root, PlanReport& report) {
   if (report.shard >= report.shards) d.refuse("shard", "has no such index");
 }
 
+/// What a search calls its best: as many as were asked for, whichever of them one would take.
+void fastest_first(std::vector<PlanFound>& found, std::size_t most) {
+  std::sort(found.begin(), found.end(), [](const PlanFound& a, const PlanFound& b) {
+    return std::pair(a.time.value, a.number) < std::pair(b.time.value, b.number);
+  });
+  if (found.size() > most)
+    found.erase(found.begin() + static_cast<std::ptrdiff_t>(most), found.end());
+}
+
 void read_search(Document& d, const json& root, PlanReport& report) {
   PlanSearch& search = report.search;
   const json& counts = d.member(root, "search");
@@ -258,19 +307,25 @@ void read_search(Document& d, const json& root, PlanReport& report) {
   d.take(counts, "too_big", search.too_big);
   read_refused(d, root, search.refused);
   for (const json& item : d.list(root, "best")) {
-    report.best.push_back(read_candidate(d, item));
+    report.best.push_back(read_candidate(d, item, report.shards > 1));
     search.best.push_back(report.best.back().found);
   }
   for (const json& item : d.list(root, "launch")) report.launches.push_back(read_launch(d, item));
+  fastest_first(search.best, report.asked_best);
   for (const json& item : d.list(root, "pareto")) search.pareto.push_back(read_found(d, item));
+  if (search.pareto.empty() && !search.best.empty()) {
+    d.refuse("pareto", "is empty, though there are best plans");
+  }
   const json& leanest = d.member(root, "leanest");
   if (leanest.is_object()) search.leanest = read_found(d, leanest);
-  for (const json& item : d.list(root, "sensitivities")) {
-    Sensitivity& sensitivity = report.sensitivities.emplace_back();
-    d.take(item, "number", sensitivity.number);
-    d.take(item, "change", sensitivity.change);
-  }
+  report.sensitivities = read_sensitivities(d, root);
   d.take(root, "assumed", report.assumed);
+  const json& rounder = d.member(root, "rounder");
+  if (rounder.is_null()) return;
+  report.rounder.emplace();
+  d.take(rounder, "global_batch", report.rounder->global_batch);
+  d.take(rounder, "sequence", report.rounder->sequence);
+  d.take(rounder, "time_s", report.rounder->time);
 }
 
 Result<PlanReport> read_report(std::string_view text, const std::string& where) {

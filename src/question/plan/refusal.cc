@@ -6,6 +6,7 @@
 
 #include "base/text/amounts.h"
 #include "base/text/format.h"
+#include "flopcast/analytic/odds.h"
 #include "flopcast/parallel/fields.h"
 #include "flopcast/question/plan.h"
 
@@ -15,12 +16,12 @@ namespace {
 /// A way out: what to change, and the fastest plan it leads to.
 struct WayOut {
   std::string change;
-  PlanFound plan;
+  PlanCandidate plan;
 };
 
-std::string found_words(const PlanFound& found) {
-  return fmt::format("{}: {}, {}", plan_words(found.plan), short_time(found.time),
-                     short_bytes(found.memory));
+std::string found_words(const PlanCandidate& one) {
+  return fmt::format("{}: {}, {}, {}", plan_words(one.found.plan), short_time(one.found.time),
+                     short_bytes(one.found.memory), odds_words(one.fit_odds));
 }
 
 /// The best plan of a question that asks less.
@@ -29,7 +30,7 @@ std::optional<WayOut> try_question(PlanQuestion question, std::string change) {
   question.launches = false;
   const Result<PlanReport> report = answer(question);
   if (!report || !report->fits()) return std::nullopt;
-  return WayOut{std::move(change), report->search.best.front()};
+  return WayOut{std::move(change), report->best.front()};
 }
 
 std::vector<WayOut> without_constraints(const PlanQuestion& question) {
@@ -57,11 +58,24 @@ std::vector<WayOut> without_constraints(const PlanQuestion& question) {
 }
 
 std::optional<WayOut> with_more_memory(const PlanQuestion& question, const PlanReport& report) {
-  const bool enough = report.search.leanest && report.search.leanest->memory <= report.capacity;
+  const bool enough =
+      report.search.leanest &&
+      report.search.leanest->memory <= largest_fitting(report.capacity, report.fit_odds);
   if (question.training.memory_share >= 1 || !enough) return std::nullopt;
   PlanQuestion freer = question;
   freer.training.memory_share = 1;
   return try_question(freer, "with all of the memory");
+}
+
+/// Whoever tries it may find that it fits.
+std::optional<WayOut> at_the_edge(const PlanQuestion& question, const PlanReport& report) {
+  constexpr double kEdge = 0.5;
+  const bool enough = report.search.leanest &&
+                      report.search.leanest->memory <= largest_fitting(report.usable(), kEdge);
+  if (report.fit_odds <= kEdge || !enough) return std::nullopt;
+  PlanQuestion freer = question;
+  freer.training.fit_odds = kEdge;
+  return try_question(freer, "at the edge (--fit-odds 0.5)");
 }
 
 std::optional<WayOut> on_more_chips(const PlanQuestion& question, const PlanReport& report) {
@@ -77,13 +91,15 @@ std::optional<WayOut> on_more_chips(const PlanQuestion& question, const PlanRepo
 }
 
 std::string memory_words(const PlanReport& report) {
-  const double usable = report.capacity.value * report.memory_share;
   std::string text =
-      fmt::format("none of {} fits into {} of a chip's memory",
-                  counted(report.search.plans, "possible plan"), short_bytes(Bytes{usable}));
+      fmt::format("none of {} fits into {} of a chip's memory with odds of {} or more",
+                  counted(report.search.plans, "possible plan"), short_bytes(report.usable()),
+                  percent(report.fit_odds));
   if (report.search.leanest) {
-    text += fmt::format("; the leanest needs {} ({})", short_bytes(report.search.leanest->memory),
-                        plan_words(report.search.leanest->plan));
+    const PlanFound& leanest = *report.search.leanest;
+    text += fmt::format("; the leanest needs {} ({}; {})", short_bytes(leanest.memory),
+                        plan_words(leanest.plan),
+                        odds_words(fit_odds(leanest.memory, report.usable())));
   }
   return text;
 }
@@ -107,12 +123,14 @@ Diagnostic plan_refusal(const PlanQuestion& question, const PlanReport& report) 
   std::vector<WayOut> ways = without_constraints(question);
   if (possible) {
     if (auto way = with_more_memory(question, report)) ways.push_back(std::move(*way));
+    if (auto way = at_the_edge(question, report)) ways.push_back(std::move(*way));
     if (ways.empty()) {
       if (auto way = on_more_chips(question, report)) ways.push_back(std::move(*way));
     }
   }
-  std::stable_sort(ways.begin(), ways.end(),
-                   [](const WayOut& a, const WayOut& b) { return a.plan.time < b.plan.time; });
+  std::stable_sort(ways.begin(), ways.end(), [](const WayOut& a, const WayOut& b) {
+    return a.plan.found.time < b.plan.found.time;
+  });
   std::string hint;
   for (const WayOut& way : ways) {
     hint += fmt::format("{}{}: {}", hint.empty() ? "nearest plans that fit: " : "; ", way.change,

@@ -160,7 +160,7 @@ TEST(PlanSweep, FasterHardwareIsNeverSlower) {
     const auto slow = answer((*points)[0]), fast = answer((*points)[1]);
     ASSERT_TRUE(slow && fast) << sweep;
     ASSERT_TRUE(slow->fits() && fast->fits()) << sweep;
-    EXPECT_LE(fast->best[0].found.time, slow->best[0].found.time) << sweep;
+    EXPECT_LE(fast->search.pareto[0].time, slow->search.pareto[0].time) << sweep;
   }
 }
 

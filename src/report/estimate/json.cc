@@ -1,6 +1,7 @@
 // An estimate as JSON and CSV.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text/format.h"
@@ -77,12 +78,13 @@ void write_fitting(JsonWriter& w, const EstimateReport& report) {
   w.end_array();
 }
 
-std::vector<Table::Column> csv_columns() {
+std::vector<Table::Column> csv_columns(bool with_run) {
   std::vector<Table::Column> columns = {{"model"}, {"cluster"}, {"chip"}, {"chips"}, {"software"}};
   for (const PlanCell& cell : plan_cells({})) columns.push_back({std::string(cell.name)});
   for (const char* title :
        {"time_s", "low_s", "high_s", "tokens_per_second", "mfu", "hfu", "energy_j", "cost_usd",
-        "fits", "memory_bytes", "usable_bytes", "capacity_bytes"}) {
+        "fits", "fit_odds", "memory_bytes", "memory_low_bytes", "memory_high_bytes", "usable_bytes",
+        "capacity_bytes"}) {
     columns.push_back({title});
   }
   for (std::size_t i = 0; i < kTimeParts; ++i) {
@@ -91,10 +93,14 @@ std::vector<Table::Column> csv_columns() {
   for (const MemoryClass& c : memory_classes({})) {
     columns.push_back({fmt::format("{}_bytes", c.name)});
   }
+  const WholeRun none;
+  visit_whole_run(none, [&](std::string_view key, double) {
+    if (with_run) columns.push_back({fmt::format("run_{}", key)});
+  });
   return columns;
 }
 
-std::vector<std::string> csv_row(const EstimateReport& report) {
+std::vector<std::string> csv_row(const EstimateReport& report, bool with_run) {
   const TrainingEstimate& e = report.estimate;
   std::vector<std::string> cells = {report.model, report.cluster, report.chip,
                                     fmt::format("{}", report.plan.chips()), report.software};
@@ -104,13 +110,18 @@ std::vector<std::string> csv_row(const EstimateReport& report) {
     cells.push_back(exact_ratio(value));
   }
   cells.push_back(e.fits ? "true" : "false");
-  cells.push_back(exact_ratio(e.memory().total().value));
-  cells.push_back(exact_ratio(e.capacity.value));
-  cells.push_back(exact_ratio(report.capacity.value));
+  for (const double value : {e.fit_odds, e.memory().total().value, e.memory_low.value,
+                             e.memory_high.value, e.capacity.value, report.capacity.value}) {
+    cells.push_back(exact_ratio(value));
+  }
   for (const Seconds part : e.parts) cells.push_back(exact_ratio(part.value));
   for (const MemoryClass& c : memory_classes(e.memory())) {
     cells.push_back(exact_ratio(c.bytes.value));
   }
+  const WholeRun run = report.run.value_or(WholeRun{});
+  visit_whole_run(run, [&](std::string_view, double value) {
+    if (with_run) cells.push_back(report.run ? exact_ratio(value) : std::string());
+  });
   return cells;
 }
 
@@ -131,24 +142,6 @@ void write_graph(JsonWriter& w, const EstimateReport& report) {
   w.end_object();
 }
 
-void write_run(JsonWriter& w, const std::optional<WholeRun>& run) {
-  if (!run) return w.null("run");
-  w.begin_object("run", Layout::kLine);
-  w.exact("steps", run->steps);
-  w.exact("tokens", run->tokens);
-  w.exact("work_s", run->work.value);
-  w.exact("time_s", run->time.value);
-  w.exact("low_s", run->low.value);
-  w.exact("high_s", run->high.value);
-  w.exact("checkpoint_every_s", run->checkpoint_every.value);
-  w.exact("failures", run->failures);
-  w.exact("chip_hours", run->chip_hours);
-  w.exact("cost_usd", run->cost_usd);
-  w.exact("energy_j", run->energy_j);
-  w.exact("co2_kg", run->co2_kg);
-  w.end_object();
-}
-
 }  // namespace
 
 void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
@@ -165,6 +158,10 @@ void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
   write_placement(w, estimate.placement);
   write_times(w, estimate);
   w.boolean("fits", estimate.fits);
+  w.exact("fit_odds", estimate.fit_odds);
+  w.exact("asked_odds", report.asked_odds);
+  w.exact("memory_low_bytes", estimate.memory_low.value);
+  w.exact("memory_high_bytes", estimate.memory_high.value);
   w.exact("usable_bytes", estimate.capacity.value);
   w.exact("capacity_bytes", report.capacity.value);
   w.count("fullest", estimate.fullest);
@@ -175,12 +172,14 @@ void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
   write_fitting(w, report);
   write_graph(w, report);
   write_run(w, report.run);
+  write_run_question(w, "run_asked", report.asked);
   const auto list = [&](std::string_view key, const std::vector<std::string>& texts) {
     w.begin_array(key);
     for (const std::string& text : texts) w.text({}, text);
     w.end_array();
   };
   write_fits(w, report.own_fits);
+  w.text("hint", report.hint);
   list("assumed", report.assumed);
   list("used", report.used);
   list("ignored", report.ignored);
@@ -197,8 +196,10 @@ std::string estimate_json(const EstimateReport& report) {
 }
 
 std::string estimate_csv(std::span<const EstimateReport> reports) {
-  Table table(csv_columns());
-  for (const EstimateReport& report : reports) table.add(csv_row(report));
+  const bool with_run = std::any_of(reports.begin(), reports.end(),
+                                    [](const EstimateReport& report) { return !!report.run; });
+  Table table(csv_columns(with_run));
+  for (const EstimateReport& report : reports) table.add(csv_row(report, with_run));
   return table.csv();
 }
 

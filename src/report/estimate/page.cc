@@ -36,7 +36,7 @@ std::string estimate_html(const EstimateReport& report) {
   return html_of({.title = title,
                   .kind = "estimate",
                   .scripts = {web::numbers_js(), web::page_js(), web::colours_js(), web::bars_js(),
-                              web::estimate_js()},
+                              web::runs_js(), web::estimate_js()},
                   .documents = {{"data", std::move(w).take()}}});
 }
 

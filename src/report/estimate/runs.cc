@@ -223,12 +223,22 @@ void write_forecast(JsonWriter& json, const RunForecast& f) {
   write_memory_classes(json, e.memory());
 }
 
-void write_case(JsonWriter& json, const RunForecast& f) {
+/// The first run of the same problem, of those told so far; this one where there is none.
+std::string_view first_alike(std::vector<const TrainingRun*>& firsts, const TrainingRun& run) {
+  const auto known = std::ranges::find_if(
+      firsts, [&](const TrainingRun* first) { return same_problem(*first, run); });
+  if (known != firsts.end()) return (*known)->id;
+  firsts.push_back(&run);
+  return run.id;
+}
+
+void write_case(JsonWriter& json, const RunForecast& f, std::string_view problem) {
   const TrainingRun& run = *f.run;
   json.begin_object({}, JsonWriter::Layout::kLine);
   json.text("id", run.id);
   json.text("set", run.set);
   json.text("group", run.group);
+  json.text("problem", problem);
   json.text("quality", std::string(1, run.quality));
   json.boolean("experts", run.experts);
   json.text("cluster", run.cluster);
@@ -314,7 +324,10 @@ std::string training_json(const TrainingReport& report) {
   write_said(json, "unknown", said_in(report, &TrainingRun::unknown));
   write_said(json, "ignored", said_in(report, &TrainingRun::ignored));
   json.begin_array("cases");
-  for (const RunForecast* f : report.forecasts) write_case(json, *f);
+  std::vector<const TrainingRun*> firsts;
+  for (const RunForecast* f : report.forecasts) {
+    write_case(json, *f, first_alike(firsts, *f->run));
+  }
   json.end_array();
   json.begin_array("incomplete");
   for (const TrainingRun* run : report.incomplete) {

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
+#include "base/layout/fit.h"
 #include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "base/text/shown.h"
+#include "flopcast/analytic/odds.h"
 #include "flopcast/parallel/fields.h"
 #include "report/estimate/report.h"
 #include "report/render/bar.h"
@@ -24,13 +25,6 @@ namespace {
 constexpr unsigned kBarWidth = 28;
 
 std::string gigabytes(Bytes bytes) { return fmt::format("{:.1f}", bytes.value * 1e-9); }
-
-/// To four significant digits: nobody knows more of a forecast.
-std::string rounded(double count) {
-  const double digit =
-      std::pow(10, std::max(0.0, std::floor(std::log10(std::max(count, 1.0))) - 3));
-  return grouped_whole(std::round(count / digit) * digit);
-}
 
 std::string parameters_text(const Parameters& parameters) {
   const std::string total = parameter_count(parameters.total) + " parameters";
@@ -52,13 +46,19 @@ std::string head_text(const EstimateReport& r) {
       grouped(microbatches), microbatches == 1 ? "" : "es", plan.micro_batch);
 }
 
+/// "38.9 GB (10-90 %: 36.7 GB to 41.2 GB) of 85.9 GB, fits: > 99 %".
+std::string memory_words(const TrainingEstimate& e) {
+  return fmt::format("{} (10-90 %: {} to {}) of {}, {}", short_bytes(e.memory().total()),
+                     short_bytes(e.memory_low), short_bytes(e.memory_high), short_bytes(e.capacity),
+                     odds_words(e.fit_odds));
+}
+
 std::string answer_text(const EstimateReport& r) {
   const TrainingEstimate& e = r.estimate;
-  return fmt::format("{} a step (10-90 %: {} to {}), {} tokens/s, MFU {}, HFU {}; {}: {} of {}\n",
+  return fmt::format("{} a step (10-90 %: {} to {})\n  {} tokens/s, MFU {}, HFU {}\n  {}{}\n",
                      short_time(e.step), short_time(e.low), short_time(e.high),
-                     rounded(e.tokens_per_second), percent(e.mfu), percent(e.hfu),
-                     e.fits ? "fits" : "DOES NOT FIT", short_bytes(e.memory().total()),
-                     short_bytes(r.estimate.capacity));
+                     rounded_count(e.tokens_per_second), percent(e.mfu), percent(e.hfu),
+                     e.fits ? "" : "DOES NOT FIT: ", memory_words(e));
 }
 
 /// All times of a step in one unit, to compare them at a glance.
@@ -103,10 +103,11 @@ std::string graph_text(const EstimateReport& r) {
 
 std::string fitting_text(const EstimateReport& r) {
   if (r.fitting.empty()) return {};
-  Table table({{"what would make it fit", Align::kLeft}, {"a step"}, {"memory"}});
+  Table table({{"what would make it fit", Align::kLeft}, {"a step"}, {"memory"}, {""}});
   for (const FittingPlan& fitting : r.fitting) {
     table.add({plan_change_words(r.plan, fitting.plan), short_time(fitting.estimate.step),
-               gigabytes(fitting.estimate.memory().total()) + " GB"});
+               gigabytes(fitting.estimate.memory().total()) + " GB",
+               odds_words(fitting.estimate.fit_odds)});
   }
   return table.text() + '\n';
 }
@@ -117,7 +118,6 @@ std::vector<std::string> memory_row(const StageEstimate& stage, Bytes usable) {
   const double share = stage.memory.total() / usable;
   cells.push_back(gigabytes(stage.memory.total()));
   cells.push_back(percent(share));
-  cells.push_back(bar(share, kBarWidth / 2));
   return cells;
 }
 
@@ -127,7 +127,7 @@ std::string memory_text(const EstimateReport& r) {
   const Bytes usable = e.capacity;
   std::vector<Table::Column> columns = {{"stage", Align::kLeft}, {"layers"}};
   for (const MemoryClass& c : memory_classes(e.memory())) columns.push_back({std::string(c.name)});
-  columns.insert(columns.end(), {{"total"}, {"used"}, {"", Align::kLeft}});
+  columns.insert(columns.end(), {{"total"}, {"used"}});
   Table table(columns);
   for (std::size_t first = 0; first < e.stages.size();) {
     const std::vector<std::string> cells = memory_row(e.stages[first], usable);
@@ -172,61 +172,6 @@ std::string basis_text(const EstimateReport& r) {
   return text;
 }
 
-constexpr double kMinuteSeconds = 60, kHourSeconds = 3600, kDaySeconds = 86400;
-
-/// A time of hours and days, in the one that reads better.
-std::string long_time(Seconds time) {
-  if (time.value >= 2 * kDaySeconds) return fmt::format("{:.1f} days", time.value / kDaySeconds);
-  if (time.value >= 2 * kHourSeconds) return fmt::format("{:.1f} hours", time.value / kHourSeconds);
-  if (time.value >= 2 * kMinuteSeconds)
-    return fmt::format("{:.1f} min", time.value / kMinuteSeconds);
-  return short_time(time);
-}
-
-/// "15 T", "300 B".
-std::string total_words(double count) {
-  constexpr double kTrillion = 1e12, kBillion = 1e9;
-  if (count >= kTrillion) return fmt::format("{:.4g} T", count / kTrillion);
-  if (count >= kBillion) return fmt::format("{:.4g} B", count / kBillion);
-  return rounded(count);
-}
-
-std::string run_failures_text(const WholeRun& run, const RunQuestion& asked) {
-  if (run.failures <= 0)
-    return "  failures    none told: --chip-mtbf and --checkpoint-time count them\n";
-  return fmt::format(
-             "  failures    {} expected, one in {}; a checkpoint after every {} of work; {} of the "
-             "time is lost to both\n",
-             rounded(run.failures), long_time(run.time * (1 / run.failures)),
-             long_time(run.checkpoint_every), percent(1 - run.work / run.time)) +
-         (asked.restart.value > 0 ? "" : "  restarts    take no time: --restart-time tells it\n");
-}
-
-std::string run_text(const EstimateReport& r) {
-  if (!r.run) return {};
-  const WholeRun& run = *r.run;
-  std::string text = fmt::format(
-      "The whole run: {} tokens in {} steps\n  time        {} (10-90 %: {} to {}), {} chip-hours\n",
-      total_words(run.tokens), rounded(run.steps), long_time(run.time), long_time(run.low),
-      long_time(run.high), rounded(run.chip_hours));
-  text += run_failures_text(run, *r.asked);
-  if (run.cost_usd > 0) {
-    text += fmt::format("  cost        {} USD, at {} USD a chip and hour\n", rounded(run.cost_usd),
-                        r.asked->usd_per_chip_hour);
-  } else {
-    text += "  cost        no price told: --price\n";
-  }
-  if (run.energy_j > 0) {
-    constexpr double kMwh = 3.6e9, kTonne = 1000;
-    text += fmt::format(
-        "  energy      {:.4g} MWh, chips at their power limit{}{}\n", run.energy_j / kMwh,
-        r.asked->power_overhead > 1 ? fmt::format(" x {} for the site", r.asked->power_overhead)
-                                    : "",
-        run.co2_kg > 0 ? fmt::format("; {:.4g} t of CO2", run.co2_kg / kTonne) : "");
-  }
-  return text + '\n';
-}
-
 /// Why there is no such step, and what comes nearest: before anything that reads as if there were.
 std::string refusal_text(const EstimateReport& report) {
   const std::optional<Diagnostic> problem = memory_problem(report);
@@ -255,9 +200,12 @@ std::string report::placement_words(const Placement& placement) {
 }
 
 std::string estimate_text(const EstimateReport& report) {
-  return refusal_text(report) + head_text(report) + '\n' + answer_text(report) + '\n' +
-         run_text(report) + parts_text(report.estimate) + '\n' + memory_text(report) + '\n' +
-         fitting_text(report) + graph_text(report) + basis_text(report);
+  const std::string run = report.run ? whole_run_text(*report.run, *report.asked) + '\n' : "";
+  const std::string hint = report.hint.empty() ? "" : "  hint: " + report.hint + '\n';
+  return fit_text(refusal_text(report) + head_text(report) + '\n' + answer_text(report) + hint +
+                      '\n' + run + parts_text(report.estimate) + '\n' + memory_text(report) + '\n' +
+                      fitting_text(report) + graph_text(report) + basis_text(report),
+                  kTextWidth);
 }
 
 }  // namespace flopcast

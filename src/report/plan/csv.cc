@@ -34,8 +34,9 @@ struct CellWriter {
 std::vector<Table::Column> columns(const PlanReport& first) {
   std::vector<Table::Column> titles = {{"model"}, {"cluster"}, {"chips"}};
   for (const PlanChange& change : first.changes) titles.push_back({"sweep_" + change.name});
-  for (const char* title : {"rank", "time_s", "low_s", "high_s", "tokens_per_second", "mfu", "hfu",
-                            "memory_bytes", "energy_j", "cost_usd"}) {
+  for (const char* title :
+       {"rank", "time_s", "low_s", "high_s", "tokens_per_second", "mfu", "hfu", "memory_bytes",
+        "memory_low_bytes", "memory_high_bytes", "fit_odds", "tie", "energy_j", "cost_usd"}) {
     titles.push_back({title});
   }
   visit_plan(first.base,
@@ -44,8 +45,14 @@ std::vector<Table::Column> columns(const PlanReport& first) {
     titles.push_back({fmt::format("{}_s", name(static_cast<TimePart>(i)))});
   }
   StageMemory none;
+  WholeRun none_run;
   visit_memory(
       none, [&](std::string_view key, Bytes) { titles.push_back({fmt::format("{}_bytes", key)}); });
+  if (first.run) {
+    visit_whole_run(none_run, [&](std::string_view key, double) {
+      titles.push_back({fmt::format("run_{}", key)});
+    });
+  }
   return titles;
 }
 
@@ -54,15 +61,23 @@ Cells row(const PlanReport& r, std::size_t rank) {
   Cells cells = {r.model, r.cluster, fmt::format("{}", r.chips)};
   for (const PlanChange& change : r.changes) cells.push_back(change.value);
   cells.push_back(fmt::format("{}", rank + 1));
-  for (const double value : {c.found.time.value, c.low.value, c.high.value, c.tokens_per_second,
-                             c.mfu, c.hfu, c.found.memory.value, c.energy_j, c.cost_usd}) {
+  for (const double value :
+       {c.found.time.value, c.low.value, c.high.value, c.tokens_per_second, c.mfu, c.hfu,
+        c.found.memory.value, c.memory_low.value, c.memory_high.value, c.fit_odds}) {
     cells.push_back(fmt::format("{}", value));
   }
+  cells.emplace_back(c.tie ? "true" : "false");
+  for (const double value : {c.energy_j, c.cost_usd}) cells.push_back(fmt::format("{}", value));
   visit_plan(c.found.plan, CellWriter{cells});
   for (const Seconds part : c.parts) cells.push_back(fmt::format("{}", part.value));
   visit_memory(c.memory, [&](std::string_view, Bytes bytes) {
     cells.push_back(fmt::format("{}", bytes.value));
   });
+  if (r.run) {
+    const WholeRun run = c.run.value_or(WholeRun{});
+    visit_whole_run(
+        run, [&](std::string_view, double value) { cells.push_back(fmt::format("{}", value)); });
+  }
   return cells;
 }
 

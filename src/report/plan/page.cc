@@ -4,6 +4,7 @@
 #include "base/text/json_writer.h"
 #include "flopcast/report/plan.h"
 #include "report/estimate/report.h"
+#include "report/plan/words.h"
 #include "report/render/page_template.h"
 #include "web_assets.h"
 
@@ -23,7 +24,9 @@ std::string page_data(std::span<const PlanReport> reports) {
     data += ": ";
     append_json_string(data, meaning(part));
   }
-  data += "}, \"points\": [";
+  data += "}, \"verdict\": ";
+  append_json_string(data, plans_verdict(reports));
+  data += ", \"points\": [";
   for (std::size_t i = 0; i < reports.size(); ++i) {
     data += (i > 0 ? ",\n" : "\n") + plan_json_line(reports[i]);
   }
@@ -40,7 +43,7 @@ std::string plans_html(std::span<const PlanReport> reports) {
   return html_of({.title = title,
                   .kind = "plan",
                   .scripts = {web::numbers_js(), web::page_js(), web::colours_js(), web::bars_js(),
-                              web::charts_js(), web::sortable_js(), web::plan_js()},
+                              web::charts_js(), web::sortable_js(), web::runs_js(), web::plan_js()},
                   .documents = {{"data", page_data(reports)}}});
 }
 

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 #include <tuple>
 
+#include "base/text/utf8.h"
 #include "flopcast/parallel/fields.h"
 #include "support/plan_question.h"
 
@@ -61,7 +63,7 @@ TEST(PlanText, MergedShardsReadAsTheWhole) {
   for (unsigned i = 0; i < 3; ++i) parts.push_back(*answer(q, {1, i, 3, {}}));
   const std::string text = plan_text(*merge_plans(parts));
   EXPECT_TRUE(text == plan_text(answered(q)));
-  EXPECT_THAT(text, HasSubstr("; pp=2, tp<=8\n"));
+  EXPECT_THAT(text, HasSubstr("pp=2, tp<=8\n"));
 }
 
 TEST(PlanText, SaysByWhatARivalLoses) {
@@ -86,6 +88,80 @@ TEST(PlanText, ASweepHasARowPerPoint) {
   EXPECT_THAT(text, HasSubstr("n 1 "));
   EXPECT_THAT(text, HasSubstr("nothing fits"));
   EXPECT_THAT(text, HasSubstr("n 16"));
+}
+
+std::size_t widest(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t most = 0;
+  for (std::string line; std::getline(lines, line);) most = std::max(most, display_width(line));
+  return most;
+}
+
+PlanQuestion whole_run_question() {
+  PlanQuestion q = plan_question();
+  q.run = RunQuestion{};
+  q.run->tokens = 1e12;
+  q.run->usd_per_chip_hour = q.training.usd_per_chip_hour = 2;
+  q.run->kg_co2_per_kwh = 0.4;
+  q.run->chip_between_failures = Seconds{5e4 * 3600};
+  q.run->checkpoint = Seconds{30};
+  q.run->restart = Seconds{600};
+  return q;
+}
+
+TEST(PlanText, NoRowIsWiderThanATerminal) {
+  PlanQuestion q = whole_run_question();
+  q.constraints = {*parse_plan_constraint("pp>=2"), *parse_plan_constraint("micro_batch<=4"),
+                   *parse_plan_constraint("recompute=selective,full"),
+                   *parse_plan_constraint("sequence_parallel=on")};
+  q.base.overlap = {};
+  const PlanReport one = answered(q);
+  ASSERT_TRUE(one.fits());
+  EXPECT_LE(widest(plan_text(one)), 80U) << plan_text(one);
+  std::vector<PlanReport> several = {one};
+  for (const char* on : {"2 x dgx-h200, rail NDR", "4 x dgx-a100, rail NDR, fabric.latency 3us"}) {
+    q.cluster = on;
+    several.push_back(answered(q));
+  }
+  EXPECT_LE(widest(plans_text(several)), 80U) << plans_text(several);
+}
+
+TEST(PlanText, TellsOfTheWholeRunAndHowLikelyAPlanFits) {
+  const PlanReport r = answered(whole_run_question());
+  const std::string text = plan_text(r);
+  EXPECT_THAT(text, HasSubstr("The whole run: 1 T tokens"));
+  EXPECT_THAT(text, HasSubstr("a checkpoint after every"));
+  EXPECT_THAT(text, HasSubstr("of CO2"));
+  EXPECT_THAT(text, HasSubstr("fits: > 99 %"));
+  ASSERT_TRUE(r.best.front().tie);
+  EXPECT_THAT(text, HasSubstr("1 = " + plan_words(r.best.front().found.plan).substr(0, 20)));
+  for (const PlanCandidate& c : r.best) {
+    ASSERT_TRUE(c.run);
+    EXPECT_NEAR(c.run->cost_usd / (2 * c.run->chip_hours), 1, 1e-9);
+    EXPECT_NEAR(c.run->work / (c.found.time * c.run->steps), 1, 1e-9);
+  }
+  EXPECT_THAT(plans_csv({&r, 1}), HasSubstr(",run_cost_usd,"));
+}
+
+// Each lies in the band of the other: then what they cost tells them apart.
+TEST(PlanText, OfClustersThatAreAsFastTheCheapestIsNamed) {
+  PlanQuestion q = whole_run_question();
+  std::vector<PlanReport> reports;
+  for (const auto& [on, price] :
+       {std::pair("2 x dgx-h100", 3.0), std::pair("2 x dgx-h100, fabric.latency 9us", 2.0),
+        std::pair("1 x dgx-a100", 1.0)}) {
+    q.cluster = on;
+    q.run->usd_per_chip_hour = price;
+    reports.push_back(answered(q));
+  }
+  const PlanComparison all = compare_plans(reports);
+  EXPECT_EQ(all.equal, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(all.cheapest, 1U);
+  const std::string text = plans_text(reports);
+  EXPECT_THAT(text, HasSubstr("1 x dgx-a100"));
+  EXPECT_THAT(text, HasSubstr("The cheapest of these: 2 x dgx-h100,")) << text;
+  reports[0].best.front().run->cost_usd = 0;
+  EXPECT_FALSE(compare_plans(reports).cheapest) << "what has no price is not cheap";
 }
 
 TEST(PlanCsv, HasARowPerPlanUnderTitles) {

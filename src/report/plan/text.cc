@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/layout/fit.h"
 #include "base/text/format.h"
 #include "base/text/shown.h"
+#include "flopcast/analytic/odds.h"
 #include "flopcast/parallel/fields.h"
 #include "flopcast/report/plan.h"
 #include "report/estimate/report.h"
 #include "report/plan/launch.h"
+#include "report/plan/words.h"
 #include "report/render/scatter.h"
-#include "report/render/table.h"
 
 namespace flopcast {
 
@@ -22,14 +24,6 @@ namespace {
 // Less than this share of the step is no reason.
 constexpr double kWorthTelling = 5e-4;
 
-std::string gigabytes(Bytes bytes) { return fmt::format("{:.1f}", bytes.value * 1e-9); }
-
-/// "12.3 k", to three digits: nobody knows more of a forecast.
-std::string short_count(double value) {
-  static constexpr const char* kPrefixes[] = {"", " k", " M", " G"};
-  std::size_t prefix = 0;
-  while (value >= 999.5 && prefix + 1 < std::size(kPrefixes)) value /= 1000, ++prefix;
-  return fmt::format("{:.3g}{}", value, kPrefixes[prefix]);
 }
 
 std::string title(const PlanReport& r) {
@@ -53,31 +47,52 @@ std::string price_words(const PlanCandidate& c) {
   return text.empty() ? text : text + " a step";
 }
 
-std::string winner_text(const PlanReport& r) {
-  const PlanCandidate& w = r.best.front();
-  return fmt::format("\nBest  {}\n", plan_words(w.found.plan)) +
-         fmt::format("      {} a step (10-90 %: {} to {}), {} tokens/s, MFU {}, {} of {} GB\n",
-                     short_time(w.found.time), short_time(w.low), short_time(w.high),
-                     short_count(w.tokens_per_second), percent(w.mfu), gigabytes(w.found.memory),
-                     gigabytes(r.capacity)) +
-         fmt::format("      {}{}\n", placement_words(w.found.placement), price_words(w)) +
-         launches_text(r);
+/// What tells more of the best where others tie with it.
+std::string ties_words(const PlanReport& r) {
+  if (!r.best.front().tie) return {};
+  std::string text = fmt::format(
+      "      one of those that tie: forecasts do not tell plans apart that differ by less than {}; "
+      "of these the leanest comes first\n",
+      percent(plan_odds().tie_time - 1));
+  const double behind = r.best.front().found.time / r.search.pareto.front().time - 1;
+  if (behind > 0) {
+    text += fmt::format("      the fastest of all takes {} less by forecast\n",
+                        percent(behind / (1 + behind)));
+  }
+  return fit_text(text, kTextWidth);
 }
 
-/// The parts in which `other` takes longer than `winner`, most first: "bubble +0.31 s".
-std::string losses(const PlanCandidate& winner, const PlanCandidate& other, std::size_t most) {
-  struct Loss {
+std::string winner_text(const PlanReport& r) {
+  const PlanCandidate& w = r.best.front();
+  std::string text =
+      fmt::format("\nBest  {}\n", plan_words(w.found.plan)) +
+      fmt::format("      {} a step (10-90 %: {} to {})\n      {} tokens/s, MFU {}\n",
+                  short_time(w.found.time), short_time(w.low), short_time(w.high),
+                  short_count(w.tokens_per_second), percent(w.mfu)) +
+      fmt::format("      {} GB (10-90 %: {} to {}) of {}, {}\n", gigabytes(w.found.memory),
+                  gigabytes(w.memory_low), gigabytes(w.memory_high), gigabytes(r.usable()),
+                  odds_words(w.fit_odds)) +
+      fmt::format("      {}{}\n", placement_words(w.found.placement), price_words(w)) +
+      ties_words(r);
+  if (w.run && r.run) text += '\n' + whole_run_text(*w.run, *r.run);
+  return text;
+}
+
+/// The parts in which `other` takes longer or less than `winner`, those that differ most first: "bubble +0.31 s".
+std::string differences(const PlanCandidate& winner, const PlanCandidate& other, std::size_t most) {
+  struct Difference {
     TimePart part;
     double seconds;
   };
-  std::vector<Loss> list;
+  std::vector<Difference> list;
   for (std::size_t i = 0; i < kTimeParts; ++i) {
     const double seconds = other.parts[i].value - winner.parts[i].value;
     if (std::abs(seconds) < kWorthTelling * winner.found.time.value) continue;
     list.push_back({static_cast<TimePart>(i), seconds});
   }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Loss& a, const Loss& b) { return a.seconds > b.seconds; });
+  std::stable_sort(list.begin(), list.end(), [](const Difference& a, const Difference& b) {
+    return std::abs(a.seconds) > std::abs(b.seconds);
+  });
   std::string text;
   for (std::size_t i = 0; i < std::min(most, list.size()); ++i) {
     text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", name(list[i].part),
@@ -87,24 +102,25 @@ std::string losses(const PlanCandidate& winner, const PlanCandidate& other, std:
   return text;
 }
 
+/// A plan a paragraph: "=" those that tie with the fastest.
 std::string best_text(const PlanReport& r) {
-  Table table({{"", Align::kLeft},
-               {"plan", Align::kLeft},
-               {"time"},
-               {"behind"},
-               {"tokens/s"},
-               {"MFU"},
-               {"GB"},
-               {"loses to the best by", Align::kLeft}});
   const PlanCandidate& winner = r.best.front();
+  std::string text =
+      fmt::format("\nThe best {}{}\n", counted(r.best.size(), "plan"),
+                  winner.tie ? " (=: as fast as any, as far as forecasts tell)" : "");
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     const PlanCandidate& c = r.best[i];
-    const double behind = c.found.time / winner.found.time - 1;
-    table.add({fmt::format("{}", i + 1), plan_words(c.found.plan), short_time(c.found.time),
-               i == 0 ? "" : signed_percent(behind), short_count(c.tokens_per_second),
-               percent(c.mfu), gigabytes(c.found.memory), i == 0 ? "" : losses(winner, c, 2)});
+    const std::string behind = signed_percent(c.found.time / winner.found.time - 1);
+    text += fmt::format("  {:>3} {} {}\n", i + 1, c.tie ? '=' : ' ', plan_words(c.found.plan));
+    text +=
+        fmt::format("        {}{}, {} tokens/s, MFU {}, {} GB, {}\n", short_time(c.found.time),
+                    i == 0 ? "" : fmt::format(" ({})", behind), short_count(c.tokens_per_second),
+                    percent(c.mfu), gigabytes(c.found.memory), odds_words(c.fit_odds));
+    if (c.run) text += fmt::format("        {}\n", run_words(*c.run));
+    const std::string lost = i == 0 ? "" : differences(winner, c, 2);
+    if (!lost.empty()) text += fmt::format("        against the best: {}\n", lost);
   }
-  return fmt::format("\nThe best {}\n", counted(r.best.size(), "plan")) + table.text();
+  return text;
 }
 
 std::string pareto_text(const PlanReport& r) {
@@ -119,8 +135,9 @@ std::string pareto_text(const PlanReport& r) {
   std::string text = "\nTime against memory (1 the best, o nothing is both faster and leaner)\n" +
                      scatter_text(points, "GB of a chip", "seconds a step");
   const PlanFound& least = r.search.pareto.back();
-  return text + fmt::format("  least memory: {}, {} GB, {}\n", short_time(least.time),
-                            gigabytes(least.memory), plan_words(least.plan));
+  return text + fit_text(fmt::format("  least memory: {}, {} GB, {}\n", short_time(least.time),
+                                     gigabytes(least.memory), plan_words(least.plan)),
+                         kTextWidth);
 }
 
 /// What a better number of the hardware gains, where it gains anything.
@@ -141,27 +158,29 @@ std::string why_text(const PlanReport& r) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return winner.parts[a] > winner.parts[b]; });
   std::string text = "\nWhy\n  its time    ";
-  for (std::size_t i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < kTimeParts; ++i) {
+    const double share = winner.parts[order[i]] / winner.found.time;
+    if (share < kWorthTelling) break;
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", meaning(static_cast<TimePart>(order[i])),
-                        percent(winner.parts[order[i]] / winner.found.time));
+                        percent(share));
   }
-  // DualPipe runs two microbatches at a time: the work's parts are longer than the step.
-  const double hidden =
-      -(winner.parts[static_cast<std::size_t>(TimePart::kBubble)] / winner.found.time);
-  if (hidden > kWorthTelling)
-    text += fmt::format("; {} at the same time as another", percent(hidden));
   if (r.best.size() > 1) {
-    const std::string lost = losses(winner, r.best[1], kTimeParts);
-    text += fmt::format("\n  the second  {}", lost.empty() ? "is as fast" : "loses " + lost);
+    const std::string lost = differences(winner, r.best[1], kTimeParts);
+    text += fmt::format("\n  the second  {}", lost.empty() ? "spends its time alike" : lost);
   }
   return text + sensitivities_text(r) + '\n';
 }
 
+std::string hint_text(const PlanReport& r) {
+  const std::string hint = r.hint();
+  return hint.empty() ? hint : fmt::format("\nHint  {}\n", hint);
+}
+
 std::string counts_text(const PlanReport& r) {
   const PlanSearch& s = r.search;
-  return fmt::format("\n{}, {} with every placement; {} cannot fit into {} GB\n",
+  return fmt::format("\n{}, {} with every placement; {} cannot fit into {} GB with odds of {}\n",
                      counted(s.plans, "possible plan"), grouped(s.placed), grouped(s.too_big),
-                     gigabytes(r.capacity * r.memory_share));
+                     gigabytes(r.usable()), percent(r.fit_odds));
 }
 
 std::string assumed_text(const PlanReport& r) {
@@ -171,76 +190,23 @@ std::string assumed_text(const PlanReport& r) {
   return text;
 }
 
-std::string changes_words(const PlanReport& r) {
-  std::string text;
-  for (const PlanChange& change : r.changes) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", change.name, change.value);
-  }
-  return text;
-}
-
-/// Of one step of the best plan: money where a price was given, else chips times seconds.
-double cost_of(const PlanReport& r) {
-  const PlanCandidate& best = r.best.front();
-  return r.usd_per_chip_hour > 0 ? best.cost_usd : best.found.time.value * r.chips;
-}
-
-/// Whether no point of the sweep is both faster and cheaper, and better in one of them.
-bool on_front(std::span<const PlanReport> reports, const PlanReport& one) {
-  const double time = one.best.front().found.time.value, cost = cost_of(one);
-  return std::none_of(reports.begin(), reports.end(), [&](const PlanReport& other) {
-    if (!other.fits()) return false;
-    const double its_time = other.best.front().found.time.value, its_cost = cost_of(other);
-    return its_time <= time && its_cost <= cost && (its_time < time || its_cost < cost);
-  });
-}
-
-std::vector<std::string> sweep_row(std::span<const PlanReport> reports, const PlanReport& r) {
-  if (!r.fits()) {
-    return {changes_words(r), "nothing fits", "-", "-", "-", "-", "-", "-", "", ""};
-  }
-  const PlanCandidate& w = r.best.front();
-  const auto longest = std::max_element(w.parts.begin(), w.parts.end()) - w.parts.begin();
-  return {changes_words(r),
-          plan_words(w.found.plan),
-          short_time(w.found.time),
-          short_count(w.tokens_per_second),
-          short_count(w.tokens_per_second / std::max(r.chips, 1U)),
-          percent(w.mfu),
-          gigabytes(w.found.memory),
-          short_count(cost_of(r)),
-          on_front(reports, r) ? "*" : "",
-          fmt::format("{} ({})", name(static_cast<TimePart>(longest)),
-                      percent(w.parts[static_cast<std::size_t>(longest)] / w.found.time))};
-}
-
 }  // namespace
 
-std::string plan_text(const PlanReport& report) {
-  if (!report.fits()) return title(report) + counts_text(report);
-  return title(report) + winner_text(report) + best_text(report) + pareto_text(report) +
-         why_text(report) + counts_text(report) + assumed_text(report);
+std::string report::gigabytes(Bytes bytes) { return fmt::format("{:.1f}", bytes.value * 1e-9); }
+
+std::string report::short_count(double value) {
+  static constexpr const char* kPrefixes[] = {"", " k", " M", " G"};
+  std::size_t prefix = 0;
+  while (value >= 999.5 && prefix + 1 < std::size(kPrefixes)) value /= 1000, ++prefix;
+  return fmt::format("{:.3g}{}", value, kPrefixes[prefix]);
 }
 
-std::string plans_text(std::span<const PlanReport> reports) {
-  if (reports.empty()) return {};
-  if (reports.size() == 1) return plan_text(reports.front());
-  const PlanReport& first = reports.front();
-  Table table({{"", Align::kLeft},
-               {"best plan", Align::kLeft},
-               {"time"},
-               {"tokens/s"},
-               {"per chip"},
-               {"MFU"},
-               {"GB"},
-               {first.usd_per_chip_hour > 0 ? "USD" : "chip-s"},
-               {"", Align::kLeft},
-               {"most time goes to", Align::kLeft}});
-  for (const PlanReport& report : reports) table.add(sweep_row(reports, report));
-  return fmt::format("{} on {}: {} of {} tokens a step\n\n", first.model, first.on,
-                     counted(static_cast<std::uint64_t>(first.global_batch), "sequence"),
-                     grouped(static_cast<std::uint64_t>(first.sequence))) +
-         table.text() + "  * nothing is both faster and cheaper\n";
+std::string plan_text(const PlanReport& report) {
+  const auto folded = [](const std::string& text) { return fit_text(text, kTextWidth); };
+  if (!report.fits()) return folded(title(report) + counts_text(report));
+  return folded(title(report)) + folded(winner_text(report)) + folded(hint_text(report)) +
+         launches_text(report) + folded(best_text(report)) + pareto_text(report) +
+         folded(why_text(report) + counts_text(report) + assumed_text(report));
 }
 
 }  // namespace flopcast

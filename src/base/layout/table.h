@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
-#include "cli/layout/lines.h"
+#include "base/layout/lines.h"
 
-namespace flopcast::cli {
+namespace flopcast::layout {
 
 /// Runs of at least two blank columns between cells, of all lines of a table together.
 class Gaps {
@@ -27,4 +27,4 @@ class Gaps {
 /// another where that is not enough. @pre width >= kNarrowest
 void add_table(std::span<const Line> lines, const Gaps& gaps, std::size_t width, std::string& out);
 
-}  // namespace flopcast::cli
+}  // namespace flopcast::layout

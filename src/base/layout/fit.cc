@@ -1,14 +1,16 @@
-#include "cli/layout/fit.h"
+#include "base/layout/fit.h"
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
-#include "cli/layout/lines.h"
-#include "cli/layout/table.h"
+#include "base/layout/lines.h"
+#include "base/layout/table.h"
 
-namespace flopcast::cli {
+namespace flopcast {
 namespace {
+
+using namespace layout;
 
 void add_folded(const Line& line, std::size_t width, std::string& out) {
   std::size_t indent = 0;
@@ -58,4 +60,4 @@ std::string fit_text(std::string_view text, std::size_t width) {
   return out;
 }
 
-}  // namespace flopcast::cli
+}  // namespace flopcast

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace flopcast::cli {
+namespace flopcast {
 
 /// `text` with no line wider than `width`. Tables (lines whose cells stand under one another, two
 /// spaces apart) have their texts folded within their columns, and are cut into tables below one
@@ -14,4 +14,4 @@ namespace flopcast::cli {
 /// cut. Text that fits is left as it is; `width` 0 leaves all as it is.
 std::string fit_text(std::string_view text, std::size_t width);
 
-}  // namespace flopcast::cli
+}  // namespace flopcast

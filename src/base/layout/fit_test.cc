@@ -1,4 +1,4 @@
-#include "cli/layout/fit.h"
+#include "base/layout/fit.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "base/text/utf8.h"
 
-namespace flopcast::cli {
+namespace flopcast {
 namespace {
 
 std::size_t widest_line(const std::string& text) {
@@ -118,4 +118,4 @@ RC_GTEST_PROP(FitTextProperty, NoLineIsWiderAndNoWordIsLost, ()) {
 }
 
 }  // namespace
-}  // namespace flopcast::cli
+}  // namespace flopcast

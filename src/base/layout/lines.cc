@@ -1,10 +1,10 @@
-#include "cli/layout/lines.h"
+#include "base/layout/lines.h"
 
 #include <algorithm>
 
 #include "base/text/utf8.h"
 
-namespace flopcast::cli {
+namespace flopcast::layout {
 namespace {
 
 Line line_of(std::string_view text) {
@@ -57,4 +57,4 @@ std::vector<Line> folded(const Line& cell, std::size_t width) {
   return pieces;
 }
 
-}  // namespace flopcast::cli
+}  // namespace flopcast::layout

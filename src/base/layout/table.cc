@@ -1,11 +1,11 @@
-#include "cli/layout/table.h"
+#include "base/layout/table.h"
 
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <vector>
 
-namespace flopcast::cli {
+namespace flopcast::layout {
 namespace {
 
 /// Words up to this stay whole: a table of their own has room for them.
@@ -200,4 +200,4 @@ void add_table(std::span<const Line> lines, const Gaps& gaps, std::size_t width,
   }
 }
 
-}  // namespace flopcast::cli
+}  // namespace flopcast::layout

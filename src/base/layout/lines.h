@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace flopcast::cli {
+namespace flopcast::layout {
 
 /// Narrower than this, words are harder to read than a second table.
 inline constexpr std::size_t kNarrowest = 16;
@@ -28,4 +28,4 @@ Line cell_of(const Line& line, Range range);
 /// cut themselves.
 std::vector<Line> folded(const Line& cell, std::size_t width);
 
-}  // namespace flopcast::cli
+}  // namespace flopcast::layout
