@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/files/read_file.h"
-#include "cli/layout/fit.h"
+#include "base/layout/fit.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/line_file.h"
 #include "cli/terminal/options.h"

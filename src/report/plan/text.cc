@@ -24,8 +24,6 @@ namespace {
 // Less than this share of the step is no reason.
 constexpr double kWorthTelling = 5e-4;
 
-}
-
 std::string title(const PlanReport& r) {
   std::string text = fmt::format("{} on {} ({} x {}): {} of {} tokens a step", escaped(r.model),
                                  escaped(r.cluster), grouped(r.chips), escaped(r.chip),
