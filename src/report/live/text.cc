@@ -88,9 +88,9 @@ std::string unknown_line(const LiveReport& r) {
   const UnknownWork all = unknown_work(r);
   if (all.share <= kToldFirst) return {};
   return fmt::format(
-      "{} of kernels whose work is unknown: at least {} of GPU time by the\n"
+      "{} {} of kernels whose work is unknown: at least {} of GPU time by the\n"
       "{} that they can reach, {}; what they compute is not in it\n",
-      counted(all.kernels, "launch"), percent(all.share),
+      grouped(all.kernels), all.kernels == 1 ? "launch" : "launches", percent(all.share),
       short_bytes(static_cast<std::int64_t>(all.bytes)), short_time(all.floor));
 }
 

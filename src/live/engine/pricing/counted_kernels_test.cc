@@ -48,7 +48,7 @@ TEST(LiveCountedKernels, NothingIsFasterThanTheChip) {
   EXPECT_GE(seconds("h100-sxm", "counted 8000000000 2000000000 0 0 known - softmax:1000:2500000 k"),
             1e10 / chip.hbm_bandwidth.value);
   EXPECT_GE(seconds("h100-sxm", "counted 4 4 1000000000000 0 known - - k"),
-            1e12 / peak_rate(chip, DataType::kFp32).value);
+            (1 - 1e-9) * 1e12 / peak_rate(chip, DataType::kFp32).value);
 }
 
 TEST(LiveCountedKernels, RatesOfOtherKernelsStayWithinTheChip) {

@@ -31,7 +31,7 @@ FUZZ_TARGET(data, size) {
                             : Value::number(16 * static_cast<std::int64_t>(arguments.size() + 1)));
   }
   FuzzedMemory memory;
-  const LaunchWork work = count_work(*program, {300, 2, 1}, arguments, memory, 20000);
+  const LaunchWork work = count_work(*program, {300, 2, 1}, arguments, memory, 4000);
   flopcast::test::check(std::isfinite(work.operations) && work.operations >= 0);
   for (const Product& one : work.products)
     flopcast::test::check(std::isfinite(one.k) && one.k >= 0 && one.blocks > 0);
