@@ -64,6 +64,7 @@ void write_unknown(JsonWriter& w, const LiveReport& r) {
   const UnknownWork all = unknown_work(r);
   w.begin_object("unknown_work", Layout::kLine);
   w.count("kernels", all.kernels);
+  w.count("unbounded", all.unbounded);
   w.count("bytes", all.bytes);
   w.seconds("time_s", all.time);
   w.seconds("floor_s", all.floor);

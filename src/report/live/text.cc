@@ -42,6 +42,7 @@ UnknownWork report::unknown_work(const LiveReport& r) {
   for (const LiveUnknown& one : r.unknown) {
     all.kernels += one.kernels;
     all.bytes += one.bytes;
+    if (one.bytes == 0) all.unbounded += one.kernels;
     all.time += one.time;
     all.floor += one.floor;
   }

@@ -33,7 +33,8 @@ std::vector<Time> step_times(const LiveRank& rank);
 /// All kernels whose work is not known.
 struct UnknownWork {
   std::uint64_t kernels = 0, bytes = 0;
-  Time time, floor;  ///< as of LiveUnknown
+  std::uint64_t unbounded = 0;  ///< of the kernels: what they can reach is not known either
+  Time time, floor;             ///< as of LiveUnknown
   double share = 0;  ///< of the GPUs' time that they would be if they took `floor`
 };
 UnknownWork unknown_work(const LiveReport& r);
