@@ -1,4 +1,4 @@
-"""Kernels that Triton compiles take what PyTorch's own kernels of the same work take, and never less than the chip allows."""
+"""Kernels that Triton compiles take what PyTorch's own of the same work take, and never less than the chip allows."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Kernels written in Triton beside PyTorch's own of the same work: prints what each takes on the GPU, in milliseconds."""
+"""Kernels written in Triton beside PyTorch's own of the same work: prints the milliseconds that each takes."""
 
 import glob
 import json
@@ -58,7 +58,9 @@ def grouped(starts, sizes, c_starts, groups, BM: tl.constexpr, BK: tl.constexpr,
 
 
 @triton.jit
-def attend(q_ptr, k_ptr, v_ptr, o_ptr, scale, T, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr):
+def attend(
+    q_ptr, k_ptr, v_ptr, o_ptr, scale, T, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr
+):
     first = tl.program_id(0) * BM
     head = tl.program_id(1).to(tl.int64) * T * D
     rows = first + tl.arange(0, BM)
@@ -79,7 +81,8 @@ def attend(q_ptr, k_ptr, v_ptr, o_ptr, scale, T, D: tl.constexpr, BM: tl.constex
         weights = tl.exp2(scores - now[:, None])
         rest = tl.exp2(most - now)
         weight = weight * rest + tl.sum(weights, 1)
-        out = tl.dot(weights.to(tl.bfloat16), tl.load(v_ptr + head + keys[:, None] * D + wide[None, :]), out * rest[:, None])
+        values = tl.load(v_ptr + head + keys[:, None] * D + wide[None, :])
+        out = tl.dot(weights.to(tl.bfloat16), values, out * rest[:, None])
         most = now
     tl.store(o_ptr + head + rows[:, None] * D + wide[None, :], (out / weight[:, None]).to(tl.bfloat16))
 
@@ -142,7 +145,8 @@ def products():
         own = taken(lambda: torch.mm(a, b, out=c))
         grid = (m // 128, n // 128)
         yield f"product {m} {n} {k}", 2 * m * n * k, taken(lambda: multiply[grid](a, b, c, m, n, k, 128, 128, 64)), own
-        maps = [TensorDescriptor.from_tensor(t, [128, 64] if t is a else [64, 128] if t is b else [128, 128]) for t in (a, b, c)]
+        blocks = ((a, [128, 64]), (b, [64, 128]), (c, [128, 128]))
+        maps = [TensorDescriptor.from_tensor(tensor, block) for tensor, block in blocks]
         yield f"described {m} {n} {k}", 2 * m * n * k, taken(lambda: described[grid](*maps, k, 128, 128, 64)), own
     sizes = (1024, 2048, 4096)
     all_a = [empty(size, size) for size in sizes]

@@ -142,6 +142,7 @@ class Counter {
   void dot(const Operation& op, double weight);
   bool shapes(const Operation& op);
   bool integers(const Operation& op);
+  std::optional<Value> placed(const Operation& op);
   void floats(const Operation& op, double weight);
   void constant(const Operation& op);
   void opaque(const Operation& op);
@@ -721,81 +722,115 @@ Value joined_bits(const Value& a, const Value& b, bool exclusive) {
   return either(Value::unknown(shape_of(a)), b);
 }
 
+/// Of two integers, or of two truth values of a bit.
+struct Binary {
+  std::string_view name;
+  Value (*of)(const Value&, const Value&);
+  Value (*of_truths)(const Value&, const Value&) = nullptr;  ///< where it is another
+};
+Value toward_zero(const Value& a, const Value& b) { return divide(a, b, false); }
+Value downward(const Value& a, const Value& b) { return divide(a, b, true); }
+Value upward(const Value& a, const Value& b) {
+  return divide(subtract(add(a, b), Value::number(1)), b, true);
+}
+Value shifted_left(const Value& a, const Value& b) { return shifted(a, b, true); }
+Value shifted_right(const Value& a, const Value& b) { return shifted(a, b, false); }
+Value inclusive(const Value& a, const Value& b) { return joined_bits(a, b, false); }
+Value exclusive(const Value& a, const Value& b) { return joined_bits(a, b, true); }
+Value differing(const Value& a, const Value& b) {
+  return b.full()   ? opposite(a)
+         : a.full() ? opposite(b)
+                    : either(Value::truth_of(shape_of(a), true), b);
+}
+constexpr Binary kBinaries[] = {
+    {"arith.addi", add},
+    {"arith.subi", subtract},
+    {"arith.muli", multiply},
+    {"arith.divsi", toward_zero},
+    {"arith.divui", toward_zero},
+    {"arith.floordivsi", downward},
+    {"arith.ceildivsi", upward},
+    {"arith.ceildivui", upward},
+    {"arith.remsi", remainder},
+    {"arith.remui", remainder},
+    {"arith.minsi", smaller},
+    {"arith.minui", smaller},
+    {"arith.maxsi", larger},
+    {"arith.maxui", larger},
+    {"arith.shli", shifted_left},
+    {"arith.shrsi", shifted_right},
+    {"arith.shrui", shifted_right},
+    {"arith.andi", both_bits, both},
+    {"arith.ori", inclusive, any},
+    {"arith.xori", exclusive, differing},
+};
+
+/// A truth value as the number 0 or 1.
+Value as_number(const Value& a) {
+  if (!a.truth) return a;
+  Value made = Value::unknown(shape_of(a));
+  made.low = 0;
+  made.high = 1;
+  return made;
+}
+
+Value compared(const Operation& op, const Value& a, const Value& b) {
+  std::string_view text = op.text;
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return compare(text.substr(0, text.find(',')), a, b);
+}
+
+/// Places in the grid, and addresses.
+std::optional<Value> Counter::placed(const Operation& op) {
+  const std::string& name = op.name;
+  const Value &a = operand(op, 0), &b = operand(op, 1);
+  const auto axis = [&op](const std::int64_t* of) {
+    const std::string_view text = op.text;
+    return of[text.find(" z") != text.npos ? 2 : text.find(" y") != text.npos ? 1 : 0];
+  };
+  const std::int64_t sizes[] = {grid_.x, grid_.y, grid_.z};
+  const Type& type = op.types.front();
+  if (name == "tt.get_program_id") return Value::number(axis(place_));
+  if (name == "tt.get_num_programs") return Value::number(axis(sizes));
+  if (name == "tt.make_range" && type.shape.size() == 1) {
+    Value made = Value::filled(type.shape, attribute(op.text, "start").value_or(0));
+    made.step[0] = 1;
+    return made;
+  }
+  if (name == "tt.addptr") {
+    Value offset = multiply(b, Value::number(bytes_of(type.element)));
+    offset.root = -1;
+    Value made = add(a, offset);
+    made.root = a.root >= 0 ? a.root : root_at(a);
+    return made;
+  }
+  if (name == "tt.int_to_ptr" || name == "tt.ptr_to_int" || name == "tt.bitcast") {
+    Value made = a;
+    if (name == "tt.int_to_ptr" && made.root < 0) made.root = root_at(a);
+    return made;
+  }
+  return std::nullopt;
+}
+
 bool Counter::integers(const Operation& op) {
   const std::string& name = op.name;
   if (op.types.empty()) return false;
   if (name == "arith.constant") return constant(op), true;
   const Type& type = op.types.front();
-  const bool truths = type.element == "i1";
   const Value &a = operand(op, 0), &b = operand(op, 1);
-  const auto axis = [&](const std::int64_t* of) {
-    const std::string_view text = op.text;
-    return of[text.find(" z") != text.npos ? 2 : text.find(" y") != text.npos ? 1 : 0];
-  };
-  const std::int64_t sizes[] = {grid_.x, grid_.y, grid_.z};
-  std::optional<Value> made;
-  if (name == "tt.get_program_id") made = Value::number(axis(place_));
-  if (name == "tt.get_num_programs") made = Value::number(axis(sizes));
-  if (name == "tt.make_range" && type.shape.size() == 1) {
-    made = Value::filled(type.shape, attribute(op.text, "start").value_or(0));
-    made->step[0] = 1;
-  }
-  if (name == "tt.addptr") {
-    Value offset = multiply(b, Value::number(bytes_of(type.element)));
-    offset.root = -1;
-    made = add(a, offset);
-    made->root = a.root >= 0 ? a.root : root_at(a);
-  }
-  if (name == "tt.int_to_ptr" || name == "tt.ptr_to_int" || name == "tt.bitcast") {
-    made = a;
-    if (name == "tt.int_to_ptr" && made->root < 0) made->root = root_at(a);
-  }
-  if (!name.starts_with("arith.")) {
-    if (made) give(op, *made);
-    return made.has_value();
-  }
-  const std::string_view what = std::string_view(name).substr(6);
-  if (what == "addi") made = add(a, b);
-  if (what == "subi") made = subtract(a, b);
-  if (what == "muli") made = multiply(a, b);
-  if (what == "divsi" || what == "divui") made = divide(a, b, false);
-  if (what == "floordivsi") made = divide(a, b, true);
-  if (what == "ceildivsi" || what == "ceildivui")
-    made = divide(subtract(add(a, b), Value::number(1)), b, true);
-  if (what == "remsi" || what == "remui") made = remainder(a, b);
-  if (what == "minsi" || what == "minui") made = smaller(a, b);
-  if (what == "maxsi" || what == "maxui") made = larger(a, b);
-  if (what == "andi") made = truths ? both(a, b) : both_bits(a, b);
-  if (what == "ori") made = truths ? any(a, b) : joined_bits(a, b, false);
-  if (what == "xori") {
-    made = !truths    ? joined_bits(a, b, true)
-           : b.full() ? opposite(a)
-           : a.full() ? opposite(b)
-                      : either(Value::truth_of(shape_of(a), true), b);
-  }
-  if (what == "shli") made = shifted(a, b, true);
-  if (what == "shrsi" || what == "shrui") made = shifted(a, b, false);
-  if (what == "extsi" || what == "index_cast" || what == "trunci") made = a;
-  if (what == "extui") {
-    made = a;
-    if (a.truth) {
-      made = Value::unknown(shape_of(a));
-      made->low = 0;
-      made->high = 1;
-    }
-  }
-  if (made) {
-    give(op, within(*made, bits_of(type.element)));
-    return true;
-  }
-  if (what == "cmpi") {
-    const std::size_t word = op.text.find_first_not_of(' ');
-    made = compare(std::string_view(op.text).substr(word, 3), a, b);
-    if (const auto comma = std::string_view(op.text).substr(word, 3).find(',');
-        comma != std::string_view::npos)
-      made = compare(std::string_view(op.text).substr(word, comma), a, b);
-  }
-  if (what == "select") {
+  std::optional<Value> made = placed(op);
+  const auto* const binary = std::find_if(std::begin(kBinaries), std::end(kBinaries),
+                                          [&name](const Binary& one) { return one.name == name; });
+  if (binary != std::end(kBinaries)) {
+    const bool truths = type.element == "i1" && binary->of_truths;
+    made = within(truths ? binary->of_truths(a, b) : binary->of(a, b), bits_of(type.element));
+  } else if (name == "arith.extsi" || name == "arith.index_cast" || name == "arith.trunci") {
+    made = within(a, bits_of(type.element));
+  } else if (name == "arith.extui") {
+    made = as_number(a);
+  } else if (name == "arith.cmpi") {
+    made = compared(op, a, b);
+  } else if (name == "arith.select") {
     const Value& otherwise = operand(op, 2);
     made = a.full() ? b : a.empty() ? otherwise : either(b, otherwise);
   }
