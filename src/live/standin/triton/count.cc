@@ -241,7 +241,10 @@ Counter::Ends Counter::run(const Operation& op, double weight) {
 }
 
 bool Counter::structured(const Operation& op, double weight) {
-  if (op.name == "scf.for") {
+  if (op.name.starts_with("scf.") && op.regions.empty()) {
+    note(op.name);
+    opaque(op);
+  } else if (op.name == "scf.for") {
     loop(op, weight);
   } else if (op.name == "scf.while") {
     while_loop(op, weight);
