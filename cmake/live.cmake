@@ -8,7 +8,7 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
 set(live_core_sources ${all_sources})
 list(FILTER live_core_sources INCLUDE REGEX "/src/live/standin/")
-list(FILTER live_core_sources EXCLUDE REGEX "/src/live/standin/torch/|_test\\.cc$")
+list(FILTER live_core_sources EXCLUDE REGEX "/src/live/standin/torch/|_(test|fuzz)\\.cc$")
 file(GLOB live_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/standin/api/*.tsv)
 set(live_generator ${PROJECT_SOURCE_DIR}/src/live/standin/api/generate.py)
 set(live_interposed ${PROJECT_SOURCE_DIR}/src/live/standin/clock/interposed.txt)

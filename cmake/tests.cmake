@@ -51,6 +51,14 @@ if(test_sources MATCHES "/live/standin/values/")
   list(APPEND standin_sources ${PROJECT_SOURCE_DIR}/src/live/standin/values/validity.cc)
 endif()
 
+set(counting_sources)
+foreach(name IN ITEMS count program value)
+  list(APPEND counting_sources ${PROJECT_SOURCE_DIR}/src/live/standin/triton/${name}.cc)
+endforeach()
+if(test_sources MATCHES "/live/standin/triton/")
+  list(APPEND standin_sources ${counting_sources})
+endif()
+
 set_source_files_properties(${standin_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # What any executable of tests links.
@@ -194,7 +202,8 @@ if(NOT FLOPCAST_SANITIZE OR FLOPCAST_ONLY_THREAD_TESTS)
   set(fuzz_sources)  # they say most with address and undefined sanitizers
 endif()
 if(fuzz_sources)
-  add_library(flopcast_fuzz_targets OBJECT ${fuzz_sources})
+  add_library(flopcast_fuzz_targets OBJECT ${fuzz_sources} ${counting_sources})
+  set_source_files_properties(${counting_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   flopcast_unite(flopcast_fuzz_targets ACROSS_FOLDERS)
   target_include_directories(flopcast_fuzz_targets PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(flopcast_fuzz_targets PRIVATE flopcast_internal)

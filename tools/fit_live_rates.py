@@ -44,6 +44,7 @@ SHORTEST_S = 20e-6
 # Of which no recording has one whose data does not fit the cache; they load and store as another class does.
 ALIKE = (
     ("list", ("multi_tensor_apply",), "contiguous", "lists of tensors, chunk by chunk"),
+    ("counted", ("counted ",), "contiguous", "what compilers made, whose loads and stores were counted"),
     ("split", ("split_with_sizes_copy_out",), "contiguous", "what FSDP gathered, taken apart"),
     ("chunks", ("chunk_cat_cuda_kernel",), "contiguous", "what FSDP scatters, put together"),
     ("wide cat", ("CatArrayBatchedCopy", "vectorized"), "contiguous", "tensors put behind each other, 16 bytes at a time"),

@@ -63,6 +63,16 @@ struct LiveCoverage {
   Time time;                  ///< theirs together
 };
 
+/// Kernels of which it is not known what they do.
+struct LiveUnknown {
+  std::string what;           ///< a kernel's name
+  std::uint64_t kernels = 0;  ///< launched
+  Time time;                  ///< theirs together, as priced
+  /// Of the allocations that their launches' pointers lead to; 0 where their parameters are not known either.
+  std::uint64_t bytes = 0;
+  Time floor;  ///< what moving those once takes at least; no less than `time`
+};
+
 /// Time of a GPU from its first task to its last, by what ran. The parts add up to the window.
 struct LiveTimes {
   Time window;                 ///< all of it
@@ -107,7 +117,7 @@ struct LiveReport {
   std::vector<LiveRank> ranks;           ///< those that did anything, by number
   std::vector<LiveCoverage> coverage;    ///< by what prices rest on
   std::vector<LiveCoverage> kernels;     ///< by operator, library call or name, longest first
-  std::vector<LiveCoverage> unknown;     ///< kernels of which only the name is known, longest first
+  std::vector<LiveUnknown> unknown;      ///< kernels whose work is not known, longest first
   std::vector<std::string> unsupported;  ///< functions that were called and are not there
   std::uint64_t tainted_reads = 0;       ///< values that the script read and nobody had computed
   std::vector<std::string>

@@ -341,7 +341,12 @@ LiveReport LiveRun::report() {
   };
   report.coverage = listed(work_.kernels().by_basis());
   report.kernels = listed(work_.kernels().by_name());
-  report.unknown = listed(work_.kernels().unknown());
+  for (const auto& [name, one] : work_.kernels().unknown()) {
+    report.unknown.push_back(
+        {kernel_name(name), one.priced.kernels, one.priced.time, one.bytes, one.floor});
+  }
+  std::stable_sort(report.unknown.begin(), report.unknown.end(),
+                   [](const LiveUnknown& a, const LiveUnknown& b) { return a.floor > b.floor; });
   report.unsupported = remarks_.unsupported();
   TaintSummary taint = daemon_->taint();
   report.tainted_reads = taint.reads;

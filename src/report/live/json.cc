@@ -48,6 +48,30 @@ void write_coverage(JsonWriter& w, std::string_view key, const std::vector<LiveC
   w.end_array();
 }
 
+/// What may be wrong with the prices because nobody knows what these kernels do.
+void write_unknown(JsonWriter& w, const LiveReport& r) {
+  w.begin_array("unknown");
+  for (const LiveUnknown& one : r.unknown) {
+    w.begin_object({}, Layout::kLine);
+    w.text("what", one.what);
+    w.count("kernels", one.kernels);
+    w.seconds("time_s", one.time);
+    w.count("bytes", one.bytes);
+    w.seconds("floor_s", one.floor);
+    w.end_object();
+  }
+  w.end_array();
+  const UnknownWork all = unknown_work(r);
+  w.begin_object("unknown_work", Layout::kLine);
+  w.count("kernels", all.kernels);
+  w.count("unbounded", all.unbounded);
+  w.count("bytes", all.bytes);
+  w.seconds("time_s", all.time);
+  w.seconds("floor_s", all.floor);
+  w.ratio("share", all.share);
+  w.end_object();
+}
+
 void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& texts) {
   w.begin_array(key, Layout::kLine);
   for (const std::string& text : texts) w.text({}, text);
@@ -78,7 +102,7 @@ std::string live_json(const LiveReport& r) {
   w.end_array();
   write_coverage(w, "coverage", r.coverage);
   write_coverage(w, "kernels", r.kernels);
-  write_coverage(w, "unknown", r.unknown);
+  write_unknown(w, r);
   w.ratio("host_spread", r.host_spread);
   w.count("tainted_reads", r.tainted_reads);
   write_texts(w, "tainted_where", r.tainted_where);

@@ -37,12 +37,29 @@ std::vector<Time> report::step_times(const LiveRank& rank) {
   return times;
 }
 
+UnknownWork report::unknown_work(const LiveReport& r) {
+  UnknownWork all;
+  for (const LiveUnknown& one : r.unknown) {
+    all.kernels += one.kernels;
+    all.bytes += one.bytes;
+    if (one.bytes == 0) all.unbounded += one.kernels;
+    all.time += one.time;
+    all.floor += one.floor;
+  }
+  Time window;
+  for (const LiveRank& rank : r.ranks) window += rank.times.window;
+  const Time whole = window - all.time + all.floor;
+  if (whole > Time{}) all.share = share(all.floor, whole);
+  return all;
+}
+
 namespace {
 
 constexpr unsigned kLiveBarWidth = 28;
 constexpr std::size_t kMostUnknown = 10;
 constexpr std::size_t kMostNamed = 8;  // functions, places
 constexpr std::size_t kNameWidth = 72;
+constexpr std::size_t kUnknownWidth = 36;
 
 std::string first_line(const LiveReport& r) {
   return fmt::format("{} on {}: {} of virtual time, {} of real time, {}\n",
@@ -63,6 +80,38 @@ std::string steps_line(const LiveReport& r) {
   for (const Time time : times) lengths.push_back(time.ps);
   return fmt::format("{} of {} (median; {}) on rank {}\n", counted(times.size(), "step"),
                      short_time(Time{upper_median(lengths)}), range, found->rank);
+}
+
+/// From this share on it stands before all else.
+constexpr double kToldFirst = 0.01;
+
+std::string unknown_line(const LiveReport& r) {
+  const UnknownWork all = unknown_work(r);
+  if (all.share <= kToldFirst) return {};
+  return fmt::format(
+      "{} {} of kernels whose work is unknown: at least {} of GPU time by the\n"
+      "{} that they can reach, {}; what they compute is not in it\n",
+      grouped(all.kernels), all.kernels == 1 ? "launch" : "launches", percent(all.share),
+      short_bytes(static_cast<std::int64_t>(all.bytes)), short_time(all.floor));
+}
+
+std::string unknown_text(const std::vector<LiveUnknown>& list) {
+  if (list.empty()) return {};
+  Table table({{"kernels whose work is unknown", Align::kLeft},
+               {"kernels"},
+               {"bytes"},
+               {"GPU time"},
+               {"at least"}});
+  for (std::size_t i = 0; i < std::min(list.size(), kMostUnknown); ++i) {
+    const LiveUnknown& one = list[i];
+    table.add({shortened(escaped(one.what), kUnknownWidth), grouped(one.kernels),
+               one.bytes > 0 ? short_bytes(static_cast<std::int64_t>(one.bytes)) : "unknown",
+               short_time(one.time), short_time(one.floor)});
+  }
+  std::string text = '\n' + table.text();
+  if (list.size() > kMostUnknown)
+    text += fmt::format("  and {} more\n", grouped(list.size() - kMostUnknown));
+  return text;
 }
 
 std::string times_text(const LiveReport& r) {
@@ -152,10 +201,9 @@ std::string remarks_text(const LiveReport& r) {
 
 std::string live_text(const LiveReport& r) {
   if (r.ranks.empty()) return first_line(r) + "no rank used a GPU\n";
-  return first_line(r) + steps_line(r) + times_text(r) + memory_text(r) +
+  return first_line(r) + steps_line(r) + unknown_line(r) + times_text(r) + memory_text(r) +
          coverage_text(r.coverage, "what kernel times rest on", r.coverage.size()) +
-         coverage_text(r.unknown, "largest kernels of which only the name is known", kMostUnknown) +
-         remarks_text(r);
+         unknown_text(r.unknown) + remarks_text(r);
 }
 
 }  // namespace flopcast

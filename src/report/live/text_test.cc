@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "flopcast/report/live.h"
 
 namespace flopcast {
@@ -29,6 +31,39 @@ TEST(LiveReportText, SaysHowWellHostTimesAreKnownWhereTheyMatter) {
   report = that_waited_for_its_host(Time());
   report.host_spread = 1.6;
   EXPECT_FALSE(says_how_well_host_times_are_known(report));
+}
+
+/// One kernel of unknown work that may take so much more of a millisecond than it is priced.
+LiveReport with_unknown(Time floor) {
+  LiveReport report = that_waited_for_its_host(Time());
+  report.unknown.push_back({"mystery", 12, Time::from_us(2), 3'000'000'000, floor});
+  return report;
+}
+
+TEST(LiveReportText, UnknownWorkAboveOnePercentIsToldFirst) {
+  const std::string first = "12 launches of kernels whose work is unknown";
+  const std::string large = live_text(with_unknown(Time::from_us(500)));
+  const std::size_t at = large.find(first);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LT(at, large.find("where the time of a GPU goes"));
+  EXPECT_NE(large.find("33.4 %"), std::string::npos) << large;  // 500 of 1,498
+  EXPECT_NE(large.find("mystery"), std::string::npos);
+  const std::string small = live_text(with_unknown(Time::from_us(3)));
+  EXPECT_EQ(small.find(first), std::string::npos);
+  EXPECT_NE(small.find("mystery"), std::string::npos);
+  const std::string json = live_json(with_unknown(Time::from_us(500)));
+  EXPECT_NE(
+      json.find("\"unknown_work\": {\"kernels\": 12, \"unbounded\": 0, \"bytes\": 3000000000"),
+      std::string::npos)
+      << json;
+  for (std::size_t begin = 0; begin < large.size();) {
+    const std::size_t end = large.find('\n', begin);
+    const std::string line = large.substr(begin, end - begin);
+    const auto columns =
+        std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; });
+    EXPECT_LE(columns, 80) << line;
+    begin = end + 1;
+  }
 }
 
 }  // namespace

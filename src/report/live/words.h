@@ -30,4 +30,13 @@ LiveTimes mean_times(const std::vector<LiveRank>& ranks);
 /// Of all GPUs: what each step took.
 std::vector<Time> step_times(const LiveRank& rank);
 
+/// All kernels whose work is not known.
+struct UnknownWork {
+  std::uint64_t kernels = 0, bytes = 0;
+  std::uint64_t unbounded = 0;  ///< of the kernels: what they can reach is not known either
+  Time time, floor;             ///< as of LiveUnknown
+  double share = 0;  ///< of the GPUs' time that they would be if they took `floor`
+};
+UnknownWork unknown_work(const LiveReport& r);
+
 }  // namespace flopcast::report

@@ -20,6 +20,8 @@ constexpr double kLongestKernel = 86400;
 
 /// What a kernel that only moves bytes takes if there are none (the quickest of the recordings of rates.toml).
 constexpr double kStreamLaunch = 2e-6;
+/// "counted ": what rates.toml knows such kernels by.
+constexpr std::size_t kCountedClass = 8;
 
 /// Words from the front.
 class Words {
@@ -83,12 +85,29 @@ std::optional<Kernel> memory_of(Words& words) {
 }
 
 /// What a launch's arguments lead to, by a kernel of which no more is known.
-std::optional<Kernel> moved_by_arguments(Words& words) {
-  const std::int64_t read = words.size(), written = words.size();
+std::optional<Signature> moved_by_arguments(Words& words) {
+  const std::int64_t read = words.size(), written = words.size(), behind = words.size();
   if (!words.ok()) return std::nullopt;
-  MemoryBound kernel = moves(static_cast<double>(read), static_cast<double>(written));
-  kernel.op = MemoryOp::kElementWise;
-  return kernel;
+  Signature made;
+  made.kernel = moves(static_cast<double>(read), static_cast<double>(written));
+  made.guessed = true;
+  made.name = made.kernel_name = words.rest();
+  made.behind = static_cast<double>(behind);
+  return made;
+}
+
+std::optional<Signature> counted_of(std::string_view words, std::string_view signature) {
+  auto counted = parse_counted(words);
+  if (!counted) return std::nullopt;
+  Signature made;
+  made.kernel = moves(counted->read, counted->written);
+  made.known = counted->complete();
+  made.guessed = counted->state != "known";
+  made.kernel_name = signature.substr(0, kCountedClass);  // one class, whatever they are called
+  made.name = counted->name;
+  made.behind = counted->behind;
+  made.counted = std::move(counted);
+  return made;
 }
 
 /// What people see is the operator's name; it lies in the text as it is.
@@ -113,10 +132,15 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads) {
   if (kind == "operator" || kind == "beside") {
     if (const auto known = operator_of(words.rest(), kind == "beside")) return *known;
   }
+  if (kind == "counted") {
+    if (const auto known = counted_of(words.rest(), signature)) return *known;
+  }
+  if (kind == "arguments") {
+    if (const auto known = moved_by_arguments(words)) return *known;
+  }
   const auto known = kind == "gemm"        ? gemm_of(words)
                      : kind == "attention" ? attention_of(words)
                      : kind == "memory"    ? memory_of(words)
-                     : kind == "arguments" ? moved_by_arguments(words)
                                            : std::nullopt;
   if (known)
     return {*known, true, false, 0, words.rest(), words.rest().empty() ? kind : words.rest()};
@@ -159,7 +183,34 @@ KernelTime KernelPrices::streaming(const MemoryBound& kernel, const Signature& r
   return time;
 }
 
+/// Products, bytes and operations run beside each other: as long as what takes longest.
+KernelTime KernelPrices::counted(const Signature& read) const {
+  const CountedKernel& work = *read.counted;
+  KernelTime time = work.rows ? machine_.kernels().time(*work.rows)
+                              : streaming(std::get<MemoryBound>(read.kernel), read);
+  KernelTime products;
+  products.basis = Basis::kMeasured;
+  const auto add = [&products](const KernelTime& one, double share) {
+    products.time.value += one.time.value * share;
+    products.roofline.value += one.roofline.value * share;
+    products.basis = std::max(products.basis, one.basis);
+  };
+  for (const Gemm& gemm : work.products) add(machine_.kernels().time(gemm), 1);
+  if (work.attention) add(machine_.kernels().time(*work.attention), work.attention_share);
+  products.time.value /= conditions_.power_share;
+  if (products.time.value > time.time.value) {
+    time.time = products.time;
+    // The rates are those of libraries' kernels.
+    time.basis = std::max(products.basis, Basis::kRoofline);
+  }
+  const double peak = peak_rate(machine_.cluster().chip, DataType::kFp32).value;
+  const double operations = peak > 0 ? work.operations / peak : 0;
+  time.roofline.value = std::max({time.roofline.value, products.roofline.value, operations});
+  return time;
+}
+
 KernelTime KernelPrices::time_of(const Signature& read, std::string_view signature) const {
+  if (read.counted) return counted(read);
   if (const auto* memory = std::get_if<MemoryBound>(&read.kernel)) return streaming(*memory, read);
   const auto* attends = std::get_if<Attention>(&read.kernel);
   KernelTime time =
@@ -173,13 +224,21 @@ KernelPrices::Price KernelPrices::price_of(std::string_view signature,
   const Signature read = parse_signature(signature, threads);
   const KernelTime time = time_of(read, signature);
   Price price;
-  const double seconds = time.time.value;  // no number of a hostile size passes the comparison
+  // Whatever a rate says, nothing is faster than the chip.
+  const double seconds = std::max(time.time.value, time.roofline.value);
+  // No number of a hostile size passes the comparison.
   price.time = on_clock({seconds < kLongestKernel ? seconds : kLongestKernel});
   price.basis = !read.known    ? "unknown"
                 : read.guessed ? std::string(name(Basis::kAssumed))
                                : std::string(word_of(time.basis));
   price.name = read.name;
-  if (!read.known) price.unknown = read.name;
+  price.unknown = !read.known;
+  price.behind = std::clamp(read.behind, 0.0, 1e15);
+  price.floor = price.time;
+  if (price.unknown && price.behind > 0) {
+    const KernelTime moved = machine_.kernels().time(moves(price.behind, 0));
+    price.floor = std::max(price.time, on_clock(moved.roofline));
+  }
   return price;
 }
 
@@ -193,7 +252,12 @@ Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
   };
   count(by_basis_[price.basis]);
   count(by_name_[price.name]);
-  if (!price.unknown.empty()) count(unknown_[price.unknown]);
+  if (price.unknown) {
+    Unknown& unknown = unknown_[price.name];
+    count(unknown.priced);
+    unknown.bytes += static_cast<std::uint64_t>(price.behind);
+    unknown.floor = sum_on_clock(unknown.floor, price.floor);
+  }
   return price.time;
 }
 

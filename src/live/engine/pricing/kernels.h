@@ -6,15 +6,20 @@
 //   memory READ WRITTEN NAME...                              bytes that it has to move
 //   operator CALL                                            does a share of an operator (operator_call.h)
 //   beside CALL                                              launched with a library call that does the operator
+//   arguments READ WRITTEN BEHIND NAME...                    bytes that its arguments lead to, all of those allocations:
+//                                                            what it does with them is not known
+//   counted READ WRITTEN OPERATIONS BEHIND STATE PRODUCTS ROWS NAME...   what a program was counted to do (counted_kernels.h)
 //   kernel NAME...                                           nothing is known but its name and grid
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "flopcast/machine.h"
+#include "live/engine/pricing/counted_kernels.h"
 #include "live/engine/pricing/rates.h"
 
 namespace flopcast::live {
@@ -22,12 +27,15 @@ namespace flopcast::live {
 /// What a signature says.
 struct Signature {
   Kernel kernel;       ///< a memory-bound one by its threads where nothing is known
-  bool known = false;  ///< false: of the last kind
+  bool known = false;  ///< its work is; else at most some of the bytes that it moves
   bool guessed =
       false;  ///< its bytes are: they follow from threads, or from an operator that is in no table
   double elements = 0;           ///< that it writes, where an operator launched it
   std::string_view kernel_name;  ///< as the program registered it
   std::string_view name;         ///< what people see
+  /// Besides `kernel`, which has the bytes.
+  std::optional<CountedKernel> counted = std::nullopt;
+  double behind = 0;  ///< bytes that it can reach, where its work is not known; 0: nobody knows
 };
 /// A signature that is none of these counts as a name of which nothing is known.
 Signature parse_signature(std::string_view signature, std::uint64_t threads);
@@ -36,6 +44,12 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads);
 struct Coverage {
   std::uint64_t kernels = 0;
   Time time;
+};
+/// Kernels of one name whose work is not known.
+struct Unknown {
+  Coverage priced;
+  std::uint64_t bytes = 0;  ///< that they can reach
+  Time floor;               ///< what moving those once takes at least, no less than their price
 };
 
 /// What a chip is used in.
@@ -61,25 +75,29 @@ class KernelPrices {
   const std::map<std::string, Coverage>& by_basis() const { return by_basis_; }
   /// All, by what people see.
   const std::map<std::string, Coverage>& by_name() const { return by_name_; }
-  /// Kernels of which nothing is known but a name, by name.
-  const std::map<std::string, Coverage>& unknown() const { return unknown_; }
+  /// Kernels whose work is not known, by name.
+  const std::map<std::string, Unknown>& unknown() const { return unknown_; }
 
  private:
   struct Price {
     Time time;
     std::string basis, name;
-    std::string unknown;  ///< name, where nothing is known
+    bool unknown = false;  ///< its work is
+    double behind = 0;     ///< bytes that it can reach then
+    Time floor;            ///< for those
   };
   Price price_of(std::string_view signature, std::uint64_t threads) const;
   KernelTime time_of(const Signature& read, std::string_view signature) const;
   KernelTime attention(const Attention& kernel, std::string_view signature) const;
+  KernelTime counted(const Signature& read) const;
   KernelTime streaming(const MemoryBound& kernel, const Signature& read) const;
 
   Machine machine_;
   Rates rates_;
   Conditions conditions_;
   std::map<std::pair<std::string, std::uint64_t>, Price> prices_;
-  std::map<std::string, Coverage> by_basis_, by_name_, unknown_;
+  std::map<std::string, Coverage> by_basis_, by_name_;
+  std::map<std::string, Unknown> unknown_;
 };
 
 }  // namespace flopcast::live

@@ -46,8 +46,9 @@ TEST(LiveNamedKernels, WhatIsNotKnownIsNotGuessed) {
 }
 
 TEST(LiveNamedKernels, ArgumentsTellWhatIsMoved) {
-  const Signature read = parse_signature("arguments 8192 4096 triton_poi_fused_add_0", 512);
-  EXPECT_TRUE(read.known);
+  const Signature read = parse_signature("arguments 8192 4096 65536 triton_poi_fused_add_0", 512);
+  EXPECT_FALSE(read.known);  // what it does with them
+  EXPECT_DOUBLE_EQ(read.behind, 65536);
   EXPECT_EQ(read.name, "triton_poi_fused_add_0");
   const auto& kernel = std::get<MemoryBound>(read.kernel);
   EXPECT_DOUBLE_EQ(kernel.read.value, 8192);

@@ -110,7 +110,7 @@ TEST(LiveKernels, NothingIsFreeAndTheUnknownIsCounted) {
   EXPECT_GT(small.ps, 0);
   EXPECT_GT(large.ps, 100 * small.ps);
   prices.price("gemm bf16 8192 4096 nonsense", 1);
-  EXPECT_EQ(prices.unknown().at("mystery").kernels, 2u);
+  EXPECT_EQ(prices.unknown().at("mystery").priced.kernels, 2u);
   EXPECT_EQ(prices.unknown().size(), 2u);
   EXPECT_EQ(prices.by_basis().at("unknown").kernels, 3u);
 }

@@ -40,10 +40,21 @@ class Cubin {
     image.complete = true;
     read_symbols(image);
     for (ImageKernel& kernel : image.kernels) read_sections(kernel);
+    image.bytes = bytes();
     return image;
   }
 
  private:
+  /// Up to the end of what it says that it has.
+  std::size_t bytes() const {
+    std::size_t end = head_.e_shoff + std::size_t{head_.e_shnum} * sizeof(Elf64_Shdr);
+    end = std::max(end, head_.e_phoff + std::size_t{head_.e_phnum} * sizeof(Elf64_Phdr));
+    for (std::size_t i = 0; i < head_.e_shnum; ++i) {
+      const Elf64_Shdr own = section(i);
+      if (own.sh_type != SHT_NOBITS) end = std::max<std::size_t>(end, own.sh_offset + own.sh_size);
+    }
+    return end;
+  }
   Elf64_Shdr section(std::size_t index) const {
     return read_at<Elf64_Shdr>(begin_ + head_.e_shoff + index * sizeof(Elf64_Shdr));
   }

@@ -23,6 +23,7 @@ struct Image {
   std::vector<ImageKernel> kernels;
   std::vector<ImageVariable> variables;
   bool complete = false;  ///< nothing else is in it
+  std::size_t bytes = 0;  ///< of a cubin; 0: not known
 };
 
 /// Reads a cubin (ELF), PTX, or what make_image wrote; of other formats, such as a compressed fat binary, nothing is known.

@@ -9,6 +9,7 @@
 #include "live/standin/code/image.h"
 #include "live/standin/memory/memory.h"
 #include "live/standin/shim/kernels.h"
+#include "live/standin/triton/source.h"
 
 namespace flopcast::live {
 namespace {
@@ -16,18 +17,22 @@ namespace {
 /// Behind the handles of modules and of libraries.
 struct Module {
   Image image;
+  std::string file;  ///< that it was loaded from; empty: from memory
+  std::string code;  ///< of a cubin, until its kernel is asked for
   std::map<std::string, KernelObject*, std::less<>> kernels;
   std::map<std::string, void*, std::less<>> variables;
   std::mutex lock;
 };
 Module& module_of(void* module) { return *static_cast<Module*>(module); }
 
-int load(void** module, const void* code) {
+int load(void** module, const void* code, const char* file = "") {
   if (!module) return kInvalidValue;
   const std::optional<Image> image = read_image(code);
   if (!image) return kInvalidImage;
   auto* const made = new Module;
   made->image = *image;
+  made->file = file;
+  if (image->bytes > 0) made->code.assign(static_cast<const char*>(code), image->bytes);
   *module = made;
   return kSuccess;
 }
@@ -37,7 +42,7 @@ int load_file(void** module, const char* path) {
   if (!file) return kFileNotFound;
   std::string code(std::istreambuf_iterator<char>(file), {});
   if (code.size() < 64) code.resize(64);  // heads are read without asking for the length
-  return load(module, code.c_str());
+  return load(module, code.c_str(), path);
 }
 
 KernelObject* make_kernel(Module& module, std::string_view name) {
@@ -52,6 +57,7 @@ KernelObject* make_kernel(Module& module, std::string_view name) {
   kernel.shared = found->shared;
   if (found->registers > 0) kernel.registers = found->registers;
   if (found->max_threads > 0) kernel.max_threads = found->max_threads;
+  kernel.triton = triton::find_kernel(found->name, module.code, module.file);
   return &kernel;
 }
 

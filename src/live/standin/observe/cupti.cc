@@ -151,7 +151,8 @@ std::string_view name_of(std::string_view signature) {
                     : kind == "gemm"      ? 6
                     : kind == "attention" ? 10
                     : kind == "memory"    ? 3
-                    : kind == "arguments" ? 3
+                    : kind == "arguments" ? 4
+                    : kind == "counted"   ? 8
                                           : 0;
   std::string_view rest = signature;
   for (int i = 0; i < words; ++i) {

@@ -63,6 +63,19 @@ std::uint64_t product(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
+std::uint64_t bytes_behind(const KernelObject& kernel, void* const* arguments) {
+  if (kernel.parameters.empty() || !arguments) return 0;
+  std::optional<Arguments> told = read(kernel.parameters, arguments);
+  if (!told) return 0;
+  limit(told->pointers);
+  std::sort(told->pointers.begin(), told->pointers.end(),
+            [](const Pointer& a, const Pointer& b) { return a.at < b.at; });
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < told->pointers.size(); ++i)
+    if (i == 0 || told->pointers[i].at != told->pointers[i - 1].at) bytes += told->pointers[i].left;
+  return bytes;
+}
+
 std::optional<ArgumentBytes> bytes_by_arguments(const KernelObject& kernel, const LaunchSize& size,
                                                 void* const* arguments) {
   if (kernel.parameters.empty() || !arguments) return std::nullopt;

@@ -22,4 +22,8 @@ struct ArgumentBytes {
 std::optional<ArgumentBytes> bytes_by_arguments(const KernelObject& kernel, const LaunchSize& size,
                                                 void* const* arguments);
 
+/// Of the allocations that its pointers lead to, from there to the end or to the next pointer; 0 where nothing is known of
+/// its parameters.
+std::uint64_t bytes_behind(const KernelObject& kernel, void* const* arguments);
+
 }  // namespace flopcast::live

@@ -6,6 +6,7 @@
 #include "live/standin/api/api.h"
 #include "live/standin/link/link.h"
 #include "live/standin/shim/kernels.h"
+#include "live/standin/shim/tensor_map.h"
 
 namespace flopcast::live {
 namespace {
@@ -163,11 +164,17 @@ FLOPCAST_API int cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block
   return give_block_size(grid, block, function);
 }
 
-/// A map of a tensor is opaque to programs, and the kernels that would read it do not run.
-FLOPCAST_API int cuTensorMapEncodeTiled(void* map, int, unsigned, void*, const std::uint64_t*,
-                                        const std::uint64_t*, const unsigned*, const unsigned*, int,
-                                        int, int, int) {
+/// A map of a tensor is opaque to programs. The kernels that would read it do not run, but what they do is counted by it.
+FLOPCAST_API int cuTensorMapEncodeTiled(void* map, int, unsigned rank, void* address,
+                                        const std::uint64_t* sizes, const std::uint64_t* strides,
+                                        const unsigned*, const unsigned*, int, int, int, int) {
+  if (!map || !sizes || rank == 0 || rank > TensorMap::kMostDims || (rank > 1 && !strides))
+    return kInvalidValue;
+  TensorMap told{TensorMap::kMark, reinterpret_cast<std::uintptr_t>(address), rank, {}, {}};
+  std::copy_n(sizes, rank, told.sizes);
+  if (rank > 1) std::copy_n(strides, rank - 1, told.strides);
   std::memset(map, 0, 128);
+  std::memcpy(map, &told, sizeof told);
   return kSuccess;
 }
 FLOPCAST_API int cuTensorMapEncodeIm2col(void* map, int, unsigned, void*, const std::uint64_t*,

@@ -1,6 +1,7 @@
 // Kernels, however programs come by them: registered with their host functions, or out of a module.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -10,6 +11,10 @@
 #include "live/standin/shim/stream.h"
 
 namespace flopcast::live {
+
+namespace triton {
+struct Kernel;
+}
 
 /// Behind the handles of kernels and functions (cudaKernel_t, CUkernel, CUfunction).
 struct KernelObject {
@@ -21,6 +26,7 @@ struct KernelObject {
   std::vector<std::size_t> parameters;  ///< sizes, where the module says so
   int max_threads = 1024, registers = 64, shared = 0;
   int max_dynamic_shared = 48 << 10;
+  std::shared_ptr<const triton::Kernel> triton;  ///< its program, where Triton's compiler made it
 };
 
 class Kernels {

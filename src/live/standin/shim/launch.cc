@@ -2,6 +2,7 @@
 #include "live/standin/api/api.h"
 #include "live/standin/link/link.h"
 #include "live/standin/shim/arguments.h"
+#include "live/standin/shim/counted.h"
 #include "live/standin/shim/kernels.h"
 #include "live/standin/values/launches.h"
 
@@ -83,12 +84,17 @@ int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* con
   const Record where = record_on(stream, Act::kKernel);
   work.record.device = where.device;
   work.record.stream = where.stream;
-  if (const auto bytes = bytes_by_arguments(kernel, size, arguments)) {
+  const auto counted = counted_launch(kernel, size, arguments);
+  if (counted) {
+    work.record.signature = Link::get().number(counted->signature);
+  } else if (const auto bytes = bytes_by_arguments(kernel, size, arguments)) {
     const std::string text = "arguments " + std::to_string(bytes->read) + ' ' +
-                             std::to_string(bytes->written) + ' ' + kernel.name;
+                             std::to_string(bytes->written) + ' ' +
+                             std::to_string(bytes_behind(kernel, arguments)) + ' ' + kernel.name;
     work.record.signature = Link::get().number(text);
   }
-  work.effect = effect_of_launch(kernel.parameters, arguments);
+  work.effect = counted && counted->all_writes ? effect_of_writes(counted->writes)
+                                               : effect_of_launch(kernel.parameters, arguments);
   put(stream, std::move(work));
   return kSuccess;
 }

@@ -8,6 +8,28 @@
 
 namespace flopcast::live {
 
+namespace {
+
+Effect tainting(std::vector<const void*> words) {
+  if (words.empty()) return {};
+  return [written = std::move(words)] {
+    for (const void* const word : written) {
+      settle_bytes(word, 1);
+      Validity::get().taint_from(word);
+    }
+  };
+}
+
+}  // namespace
+
+Effect effect_of_writes(const std::vector<std::int64_t>& addresses) {
+  if (operator_inside() || !values_move()) return {};
+  std::vector<const void*> words;
+  for (const std::int64_t address : addresses)
+    words.push_back(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address)));
+  return tainting(std::move(words));
+}
+
 Effect effect_of_launch(const std::vector<std::size_t>& sizes, void* const* arguments) {
   if (!arguments || operator_inside() || !values_move()) return {};
   // A structure may hold several pointers, each at a multiple of its size.
@@ -19,13 +41,7 @@ Effect effect_of_launch(const std::vector<std::size_t>& sizes, void* const* argu
       if (word) words.push_back(word);
     }
   }
-  if (words.empty()) return {};
-  return [written = std::move(words)] {
-    for (const void* const word : written) {
-      settle_bytes(word, 1);
-      Validity::get().taint_from(word);
-    }
-  };
+  return tainting(std::move(words));
 }
 
 }  // namespace flopcast::live

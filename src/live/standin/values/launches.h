@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "live/standin/values/inside.h"
@@ -13,5 +14,8 @@ namespace flopcast::live {
 /// @param sizes of its parameters, in bytes
 /// @param arguments an address for each; they are read now
 Effect effect_of_launch(const std::vector<std::size_t>& sizes, void* const* arguments);
+
+/// The same of a kernel of which all addresses are known that it writes to.
+Effect effect_of_writes(const std::vector<std::int64_t>& addresses);
 
 }  // namespace flopcast::live

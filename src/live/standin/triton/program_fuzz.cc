@@ -1,0 +1,39 @@
+// Texts of kernels come from files: any is followed to an end or refused, and what is counted is finite.
+#include <cmath>
+#include <string_view>
+
+#include "live/standin/triton/count.h"
+#include "support/fuzz_target.h"
+
+namespace {
+
+using namespace flopcast::live::
+    triton;  // NOLINT(google-build-using-namespace): the subject of the file
+
+class FuzzedMemory final : public Surroundings {
+ public:
+  std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes) override {
+    if (address % 3 == 0) return std::nullopt;
+    return address / static_cast<std::int64_t>(bytes) % 1000;
+  }
+  std::uint64_t left(std::int64_t address) override { return address % 2 == 0 ? 1 << 20 : 0; }
+};
+
+}  // namespace
+
+FUZZ_TARGET(data, size) {
+  const auto program = parse_program(std::string_view(reinterpret_cast<const char*>(data), size));
+  if (!program) return -1;
+  std::vector<Value> arguments;
+  for (const Type& type : program->functions.at(program->kernel).types) {
+    arguments.push_back(type.kind == Type::Kind::kFloat
+                            ? Value::unknown({})
+                            : Value::number(16 * static_cast<std::int64_t>(arguments.size() + 1)));
+  }
+  FuzzedMemory memory;
+  const LaunchWork work = count_work(*program, {300, 2, 1}, arguments, memory, 4000);
+  flopcast::test::check(std::isfinite(work.operations) && work.operations >= 0);
+  for (const Product& one : work.products)
+    flopcast::test::check(std::isfinite(one.k) && one.k >= 0 && one.blocks > 0);
+  return 0;
+}

@@ -1,0 +1,37 @@
+// The program of a binary that Triton's compiler made: it leaves both beside each other in its cache.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "live/standin/triton/program.h"
+
+namespace flopcast::live::triton {
+
+/// What was told of a launch.
+struct Told {
+  std::string signature;
+  bool all_writes = false;           ///< everything that it writes to is among `writes`
+  std::vector<std::int64_t> writes;  ///< addresses that it reckons from
+};
+/// A kernel that is loaded.
+struct Kernel {
+  Program program;
+  int blocks = 1;  ///< of the grid that do one program together (num_ctas)
+  mutable std::mutex lock;
+  mutable std::unordered_map<std::string, Told> told;  ///< of launches that look at no memory
+};
+
+/// Looks where Triton and PyTorch's compiler keep what they made: TRITON_CACHE_DIR, the default folder, Inductor's. The one
+/// whose binary has these bytes counts. None where there is none, or its program is not of a form that is known.
+/// @param binary the whole of it. @param file where it was loaded from, if it was loaded from a file
+std::shared_ptr<const Kernel> find_kernel(const std::string& name, std::string_view binary,
+                                          const std::filesystem::path& file = {});
+
+}  // namespace flopcast::live::triton
