@@ -981,8 +981,12 @@ interface PlanAsked {
   sweep: Record<string, string>;
   /** the launcher whose plans only are searched: `megatron`, `torchtitan` or `deepspeed`; empty: all plans */
   launchable: string;
+  /** choices of `base` that somebody named */
+  named: string[];
   /** every placement of a plan is searched, not only the usual one */
   placements: boolean;
+  /** whether the best of each launcher was asked for; not in sweeps */
+  launches: boolean;
   /** of a chip's memory that a plan may use */
   memory_share: number;
   /** with which a plan has to fit into that */
@@ -1096,6 +1100,59 @@ interface BestPlan extends FoundPlan {
   assumed: string[];
 }
 
+interface LaunchFile {
+  [name: string]: string;
+  /** of the file */
+  name: string;
+  /** what is in it */
+  text: string;
+}
+
+interface LaunchElsewhere {
+  [name: string]: string;
+  /** of the setting */
+  name: string;
+  /** that it has to have */
+  value: string;
+  /** what tells it */
+  where: string;
+}
+
+interface PlanLaunch {
+  /** `megatron`, `torchtitan` or `deepspeed` */
+  launcher: string;
+  /** the launcher and the release that its rules are of */
+  release: string;
+  /** profile that its plans are priced as */
+  software: string;
+  /** its fastest plan, at its own placement; null: it has none */
+  best: FoundPlan | null;
+  /** low end of the 10-90 % band of its step; where there is a best (s), or absent */
+  low_s: number;
+  /** high end of that band (s), or absent */
+  high_s: number;
+  /** variables, `NAME=VALUE`, or absent */
+  environment: string[];
+  /** the launch line, over several lines, or absent */
+  command: string;
+  /** that the line names, or absent */
+  files: LaunchFile[];
+  /** what of the plan the launcher cannot run: nothing, but for plans of your own, or absent */
+  cannot_run: string[];
+  /** settings that its program is told otherwise, or absent */
+  told_elsewhere: LaunchElsewhere[];
+  /** in words, what is left to whoever starts it, or absent */
+  notes: string[];
+  /** where there is no best: why, or absent */
+  why: string;
+  /** where there is no best: plans that it runs, or absent */
+  plans: number;
+  /** where there is no best: what refuses the others, or absent */
+  refused: PlanRefusal[];
+  /** in words: its software, how it numbers chips, what it sets by itself */
+  assumed: string[];
+}
+
 interface RounderStep {
   [name: string]: number;
   /** sequences of one step */
@@ -1119,6 +1176,8 @@ interface PlanPoint {
   refused: PlanRefusal[];
   /** plans that tie with the fastest first, of these the leanest before others, then the rest, fastest first ([why](../theory/search.md#ties)); empty where none fits. In parts of a search all that may be among the best of the whole */
   best: BestPlan[];
+  /** the best plan of `megatron`, `torchtitan` and `deepspeed`, or of the one that is `launchable`; empty in sweeps */
+  launch: PlanLaunch[];
   /** plans that no other is both faster and leaner than, fastest first */
   pareto: FoundPlan[];
   /** the plan that needs least memory; null where no plan is possible */
@@ -1159,8 +1218,16 @@ interface Breakdown {
   exposed_compute: number;
   /** communication, no compute beside it (s) */
   exposed_communication: number;
-  /** part of `exposed_communication`: not all ranks of the collective have come yet, so that a faster network gains nothing (s) */
+  /** part of `exposed_communication`: all ranks are there, and data moves: the most that a faster network could win back (s) */
+  transfer: number;
+  /** the other part: not all ranks of the collective have come yet, so that a faster network gains nothing; the sum of the next three (s) */
   waiting: number;
+  /** for the GPU of the last rank, which had more work since the collective before than the one that waits, or took longer for it (s) */
+  waiting_for_rank: number;
+  /** for the host of the last rank: by so much its GPU stood idle longer since the collective before (s) */
+  waiting_for_host: number;
+  /** for what another stage of the pipeline computes, which no plan can do without: in a send or receive between two ranks, or in a collective that stages share (s) */
+  waiting_for_stage: number;
   /** kernels and communication at once (s) */
   overlapped: number;
   /** neither: copies and sets alone, and nothing. `exposed_compute`, `exposed_communication`, `overlapped` and `other` add up to the window (s) */
@@ -1423,30 +1490,65 @@ interface ReplayStraggler {
   collectives: number;
   /** how long the others waited in those to which it comes last, summed over them (s) */
   waited_s: number;
+  /** how much of that for its host (s) */
+  waited_for_host_s: number;
   /** what share of all waiting in collectives that is */
   share_of_waiting: number;
 }
 
+interface ReplayLate {
+  [name: string]: number;
+  /** that its equals wait for */
+  rank: number;
+  /** collectives to which it came last */
+  last: number;
+  /** how long they waited, as replayed (s) */
+  waited_s: number;
+  /** of that for its host (s) */
+  waited_for_host_s: number;
+}
+
 interface SensitivityPart {
-  /** `host`, `gemm`, `attention`, `other_kernels`, `copies`, `other_communication`, or an operation such as `all_reduce` */
+  /** `host`, `gemm`, `attention`, `other_kernels`, `copies`, `other_communication`, an operation such as `all_reduce`, or `network`: every transfer */
   part: string;
   /** the part in words */
   title: string;
-  /** its time over all ranks (s) */
+  /** its time in a step over all ranks (s) */
   work_s: number;
-  /** mean GPU step with less of it; null if that run cannot finish (s) */
+  /** GPU step with less of it; null if that run cannot finish (s) */
   gpu_step_s: number | null;
   /** of the GPU step; null if that run cannot finish */
   change: number | null;
+  /** GPU step with none of it; null if that run cannot finish (s) */
+  limit_s: number | null;
+  /** of the GPU step then */
+  limit_change: number | null;
+}
+
+interface LikeEquals {
+  /** that is made like its equals */
+  rank: number;
+  /** GPU step then; null where it has no equals (s) */
+  gpu_step_s: number | null;
+  /** of the GPU step then */
+  change: number | null;
+  /** who is waited for most then */
+  next: number | null;
+  /** how long (s) */
+  next_waited_s: number;
 }
 
 interface ReplaySensitivity {
   /** of its time that each part takes less while the engine runs once more: 0.1, a tenth */
   less_time: number;
-  /** mean over ranks and steps, as replayed (s) */
+  /** as recorded, the mean over ranks and over the usual steps, without the first: `before_s` of a what-if (s) */
   gpu_step_s: number;
   /** of the work, most gain first */
   parts: SensitivityPart[];
+  /** of the rank that others wait for most (`whatif --remove straggler:RANK`) */
+  late: LikeEquals | null;
+  /** of the rank that `whatif --remove straggler` removes; null where it removes none */
+  straggler: LikeEquals | null;
 }
 
 interface ReplayLateTask {
@@ -1543,7 +1645,7 @@ interface ReplayReport {
   damage: string[];
   /** files that end before their trace does, and what was read of them, in words, or absent */
   truncated: string[];
-  /** what the run is bound by, where the GPUs' time goes, who is last, what is worth most: a sentence each, for people, or absent */
+  /** what the run is bound by, where the GPUs' time goes, who is last and why, the three changes worth most: a sentence each, for people, or absent */
   verdict: string[];
   /** of the execution graph, or absent */
   tasks: number;
@@ -1567,9 +1669,11 @@ interface ReplayReport {
   network: ReplayNetwork;
   /** the chain of tasks, each held back by the one before it, that ends with the replayed run, or absent */
   critical_path: ReplayPath;
-  /** the rank that the others wait for; null where no rank has more than half of the critical path (from the last start that is as recorded to the last collective), or the others wait less than 1 % of the run for it, or absent */
+  /** the rank that the others wait for. In a pipeline it is also slower than its equals, the ranks of its stage: these wait for it, or the step gains if it is like them. Null where no rank has more than half of the critical path (from the last start that is as recorded to the last collective), or the others wait less than 1 % of the run for it, or absent */
   straggler: ReplayStraggler | null;
-  /** what would shorten the GPU step; null with `--compare`, for `validate replay`, and where there is no GPU step, or absent */
+  /** every rank that its equals wait for in collectives, most first; ranks of other stages wait by plan, and so do the two of a send or receive, or absent */
+  late: ReplayLate[];
+  /** what would shorten the GPU step: the answers of `whatif` to the recording, whatever lags the replay has; null with `--compare`, `--baseline`, `--network` and `--structure-from`, for `validate replay`, for damaged recordings and where there is no GPU step: the verdict says why, or absent */
   sensitivity: ReplaySensitivity | null;
   /** GPU tasks that start later than anything in the graph explains, by more than 15 µs, or absent */
   late_starts: ReplayLateStarts;
@@ -1730,6 +1834,12 @@ interface FleetQuestion {
   flopcast: string;
   /** that a fleet must keep: `ttft.p99<1000ms` */
   limits: string[];
+  /** what they allow (s) */
+  limits_s: number[];
+  /** the largest load is what is looked for */
+  largest: boolean;
+  /** of loads: `users`, `requests/s` or `times the trace's rate` */
+  load_unit: string;
   /** as given */
   settings: FleetSetting[];
 }
@@ -1777,6 +1887,13 @@ interface FleetPool extends ServingLayout {
   replicas: number;
 }
 
+interface SameFleet {
+  /** what it is */
+  words: string;
+  /** of its configuration in the space */
+  number: number;
+}
+
 interface FleetPercentiles {
   [name: string]: number;
   /** mean (s) */
@@ -1814,6 +1931,8 @@ interface FoundFleet {
   decode: FleetPool;
   /** of its configuration in the space; breaks ties */
   number: number;
+  /** other fleets of the same chips and numbers */
+  same: SameFleet[];
   /** of the fleet (tokens/s) */
   output_tokens_per_s: number;
   /** of a chip (tokens/s) */
@@ -1824,6 +1943,16 @@ interface FoundFleet {
   cost_per_million_tokens: number;
   /** the largest of what the run has by what a limit allows; below 1 it meets them */
   limit_ratio: number;
+  /** the same at the slow end of the band; below 1: surely; 0: not looked at */
+  slow_limit_ratio: number;
+  /** with `largest`: the largest load that holds the limits; other numbers are of a run at that load; else 0, as the next three (load_unit) */
+  largest_load: number;
+  /** the next that was tried and does not hold; 0: there is none (load_unit) */
+  next_load: number;
+  /** the largest load at the slow end of the band (load_unit) */
+  slow_largest_load: number;
+  /** at the fast end (load_unit) */
+  fast_largest_load: number;
   /** of all replicas */
   preemptions: number;
   /** time to the first token */
@@ -1864,11 +1993,11 @@ interface FleetsDocument {
   search: FleetSearch;
   /** where no configuration can run: why; else null */
   problem: FleetProblem | null;
-  /** fleets that meet the limits on the fewest chips, those farthest below them first; with `front`, of least cost first */
+  /** fleets that meet the limits on the fewest chips, those farthest below them first; with `front`, of least cost first; with `largest`, of the largest load first */
   best: FoundFleet[];
   /** of all fleets found those that none surpasses in cost, mean TTFT and mean TPOT */
   pareto: FoundFleet[];
-  /** where none meets them: the fleet of the least `limit_ratio`; else null */
+  /** where none meets them: the fleet of the least `limit_ratio` of those that bounds leave, by whole runs; else null */
   nearest: FoundFleet | null;
   /** how the best is started, an entry for each pool; empty where none was found */
   launch: FleetLaunch[];
@@ -1887,10 +2016,12 @@ interface ComparedFleet {
 interface ComparedFleets {
   /** any cluster has a fleet that meets the limits */
   found: boolean;
-  /** place in `clusters` of the one whose best fleet has the fewest chips; null where there is none */
+  /** place in `clusters` of the one whose best fleet has the fewest chips, of equals the cheapest; null where there is none */
   fewest_chips: number | null;
   /** place in `clusters` of the cheapest, by rent, with `front` by cost of a million tokens; null unless every cluster has a price */
   cheapest: number | null;
+  /** place in `clusters` of the one whose best fleet holds the largest load; null unless that is looked for */
+  largest: number | null;
   /** what no fleet of any cluster surpasses; empty unless every cluster has a price */
   pareto: ComparedFleet[];
   /** the search on each, in the order asked */
@@ -1997,6 +2128,10 @@ interface ServeQuestion {
   trace: string;
   /** times the trace's rate; 1 if not given, or absent */
   rate_scale: string;
+  /** the largest rate that holds `slo` is asked for, or absent */
+  max_rate: string;
+  /** the largest number of clients that holds `slo` is asked for, or absent */
+  max_users: string;
   /** tokens of a prompt, or absent */
   input: string;
   /** tokens of an answer, or absent */
@@ -2185,6 +2320,34 @@ interface ServeCurvePoint extends ServeSummary {
   load: number;
 }
 
+interface ServeTried {
+  /** that was tried (load_unit) */
+  load: number;
+  /** whether the limits hold */
+  holds: boolean;
+  /** the largest of what the run has by what a limit allows; of what its beginning or a bound told, the least that it can be */
+  limit_ratio: number;
+}
+
+interface ServeLargest {
+  /** `users`, `requests/s` or `times the trace's rate` */
+  load_unit: string;
+  /** the largest that holds the limits (load_unit) */
+  load: number;
+  /** the next above it that was tried and does not; 0: there is none (load_unit) */
+  next_load: number;
+  /** the largest at the slow end of the band; 0: none (load_unit) */
+  slow_load: number;
+  /** at the fast end (load_unit) */
+  fast_load: number;
+  /** loads by the forecast, in their order */
+  tried: ServeTried[];
+  /** at the slow end of the band */
+  tried_slow: ServeTried[];
+  /** at the fast end */
+  tried_fast: ServeTried[];
+}
+
 interface ServeWindow {
   /** its start (s) */
   from_s: number;
@@ -2245,10 +2408,14 @@ interface ServeAnswer extends ServeSummary {
   next: ServeVariant[];
   /** the same question with numbers of the machine changed by a tenth; empty with `--quick` */
   sensitivity: ServeVariant[];
-  /** what `load` of the curve is: `users`, `requests/s` or `times the trace's rate`; empty without a curve */
+  /** what a load is: `users`, `requests/s` or `times the trace's rate` */
   curve_of: string;
   /** the same fleet under other loads; empty without `--curve` */
   curve: ServeCurvePoint[];
+  /** with `max_rate` or `max_users`: the largest load that holds the limits; all else is of a run at that load */
+  largest: ServeLargest | null;
+  /** how surely the limits hold: `surely` (at the slow end of the band too), `likely` (by the forecast), `unlikely` (at the fast end alone), `no`; null without limits */
+  holds: string | null;
   /** the run in equal intervals */
   windows: ServeWindow[];
   /** means over intervals */
@@ -2257,11 +2424,20 @@ interface ServeAnswer extends ServeSummary {
   anomalies: ServeAnomaly[];
 }
 
+interface ServeLimit {
+  /** of the percentile: `ttft.p99` */
+  name: string;
+  /** what it has to stay below (s) */
+  below_s: number;
+}
+
 interface ServeDocument extends ServeAnswer {
   /** the question in a line */
   title: string;
   /** limits that goodput is judged by, as written; empty without */
   slo: string;
+  /** the same, in seconds */
+  slo_limits: ServeLimit[];
 }
 
 interface WhatIfRefusal {
@@ -2291,7 +2467,7 @@ interface WhatIfBand {
 }
 
 interface WhatIfPart {
-  /** `gemm`, `attention`, `other_kernels`, `copies`, `exposed_communication` or `idle` */
+  /** `gemm`, `attention`, `other_kernels`, `copies`, `transfer` and `waiting` (communication that no kernel hides, once all its ranks are there and before) or `idle` */
   part: string;
   /** the part in words */
   title: string;
@@ -2383,6 +2559,8 @@ interface WhatIfAnswer {
   host_before_s: number;
   /** host step after (s), or absent */
   host_after_s: number;
+  /** why the change of the step is not what it seems: the first step, which is not judged, loses what the others gain; a rank is quicker than its equals; work was taken away, and the step is longer. Mostly empty, or absent */
+  caution: string;
   /** of `after_s`, or absent */
   band: WhatIfBand;
   /** where the step goes on the mean rank; they add up to the step, or absent */
@@ -2410,6 +2588,8 @@ interface WhatIfWorth {
   less_s: number | null;
   /** the step with none of it; null if that run cannot finish (s) */
   limit_s: number | null;
+  /** as of an answer */
+  caution: string;
 }
 
 interface WhatIfDocument extends WhatIfAnswer {

@@ -92,8 +92,7 @@ function plansSection(/** @type {PlanPoint} */ report) {
   return wide(section("The best plans", order, dataTable(
     [["#", "left"], ["tie", "left"], ["plan", "words"], ["time"], ["behind"], ["tokens/s"], ["MFU"], ["memory"], ["fits"], ...runTitles(report)],
     report.best.map((b, i) => [`${i + 1}`, b.tie ? "=" : "", b.words, { show: seconds(b.time_s), by: b.time_s }, i === 0 ? "" : signed(b.time_s / winner.time_s - 1),
-      rounded(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes), odds(b.fit_odds), ...runCells(report, b)]), "plans"),
-  el("h3", {}, "The best as Megatron-LM flags"), lacks(winner), copyable(winner.megatron, "the flags")));
+      rounded(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes), odds(b.fit_odds), ...runCells(report, b)]), "plans")));
 }
 
 function bestSections(/** @type {PlanPoint} */ report) {

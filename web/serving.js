@@ -27,7 +27,7 @@ function head() {
     /** @type {[string, string]} */ ([pool.role, `${counted(pool.replicas, "replica")}, ${pool.engine} ${pool.engine_version}`]))]);
 }
 
-/** @type {Words} */
+/** @type {Record<string, string>} */
 const HOLDS = { surely: "surely, at the slow end of the band too", likely: "by the forecast, not at the slow end of the band",
   unlikely: "by the fast end of the band alone", no: "not even at the fast end of the band" };
 

@@ -100,9 +100,9 @@ export function stepsSection() {
   };
   show(report.baseline === "dpro");
   const q = report.summary;
-  const errors = [q.steps > 0 ? `Host steps are off by ${percent(q.mean_abs_error, 2)} in the mean, ${percent(q.max_abs_error, 2)} at worst. ` : "",
-    q.gpu_steps > 0 ? `GPU steps: ${percent(q.mean_abs_gpu_step_error, 2)}, ${percent(q.max_abs_gpu_step_error, 2)}; a GPU task starts ` +
-      `${percent(q.start_error_median_of_window, 3)} of the run from where it did (median). ` : ""];
+  const errors = [q.steps > 0 ? `Host steps are off by ${percent(q.mean_abs_error || 0, 2)} in the mean, ${percent(q.max_abs_error || 0, 2)} at worst. ` : "",
+    q.gpu_steps > 0 ? `GPU steps: ${percent(q.mean_abs_gpu_step_error || 0, 2)}, ${percent(q.max_abs_gpu_step_error || 0, 2)}; a GPU task starts ` +
+      `${percent(q.start_error_median_of_window || 0, 3)} of the run from where it did (median). ` : ""];
   return section("How near the replay comes, step by step", errors.join("") +
     "Measured length of every step on every rank, and by how much the replay is off. A host step is what the " +
     "training loop sees; a GPU step runs from the last GPU task of one step to the last of the next, and is the " +

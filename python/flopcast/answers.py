@@ -511,7 +511,9 @@ class PlanAsked(Part):
     launchable: Field[str] = Field(
         "the launcher whose plans only are searched: `megatron`, `torchtitan` or `deepspeed`; empty: all plans"
     )
+    named: Field[list[str]] = Field("choices of `base` that somebody named")
     placements: Field[bool] = Field("every placement of a plan is searched, not only the usual one")
+    launches: Field[bool] = Field("whether the best of each launcher was asked for; not in sweeps")
     memory_share: Field[float] = Field("of a chip's memory that a plan may use")
     fit_odds: Field[float] = Field("with which a plan has to fit into that")
     usd_per_chip_hour: Field[float] = Field("price of a chip; 0: not told (USD/h)")
@@ -603,6 +605,44 @@ class BestPlan(FoundPlan):
     assumed: Field[list[str]] = Field("only in parts of a search: as of the best")
 
 
+class LaunchFile(Part):
+    """LaunchFile of docs/reference/json.md."""
+
+    name: Field[str] = Field("of the file")
+    text: Field[str] = Field("what is in it")
+
+
+class LaunchElsewhere(Part):
+    """LaunchElsewhere of docs/reference/json.md."""
+
+    name: Field[str] = Field("of the setting")
+    value: Field[str] = Field("that it has to have")
+    where: Field[str] = Field("what tells it")
+
+
+class PlanLaunch(Part):
+    """PlanLaunch of docs/reference/json.md."""
+
+    launcher: Field[str] = Field("`megatron`, `torchtitan` or `deepspeed`")
+    release: Field[str] = Field("the launcher and the release that its rules are of")
+    software: Field[str] = Field("profile that its plans are priced as")
+    best: Field[Optional[FoundPlan]] = Field("its fastest plan, at its own placement; null: it has none", FoundPlan)
+    low_s: Field[float] = Field("low end of the 10-90 % band of its step; where there is a best (s)")
+    high_s: Field[float] = Field("high end of that band (s)")
+    environment: Field[list[str]] = Field("variables, `NAME=VALUE`")
+    command: Field[str] = Field("the launch line, over several lines")
+    files: Field[list[LaunchFile]] = Field("that the line names", list_of(LaunchFile))
+    cannot_run: Field[list[str]] = Field("what of the plan the launcher cannot run: nothing, but for plans of your own")
+    told_elsewhere: Field[list[LaunchElsewhere]] = Field(
+        "settings that its program is told otherwise", list_of(LaunchElsewhere)
+    )
+    notes: Field[list[str]] = Field("in words, what is left to whoever starts it")
+    why: Field[str] = Field("where there is no best: why")
+    plans: Field[int] = Field("where there is no best: plans that it runs")
+    refused: Field[list[PlanRefusal]] = Field("where there is no best: what refuses the others", list_of(PlanRefusal))
+    assumed: Field[list[str]] = Field("in words: its software, how it numbers chips, what it sets by itself")
+
+
 class RounderStep(Part):
     """RounderStep of docs/reference/json.md."""
 
@@ -623,6 +663,9 @@ class PlanPointFields(Document):
     )
     best: Field[list[BestPlan]] = Field(
         "plans that tie with the fastest first, of these the leanest before others, then the rest, fastest first ([why](../theory/search.md#ties)); empty where none fits. In parts of a search all that may be among the best of the whole", list_of(BestPlan)
+    )
+    launch: Field[list[PlanLaunch]] = Field(
+        "the best plan of `megatron`, `torchtitan` and `deepspeed`, or of the one that is `launchable`; empty in sweeps", list_of(PlanLaunch)
     )
     pareto: Field[list[FoundPlan]] = Field(
         "plans that no other is both faster and leaner than, fastest first", list_of(FoundPlan)
@@ -653,8 +696,20 @@ class Breakdown(Part):
 
     exposed_compute: Field[float] = Field("kernels, no communication beside them (s)")
     exposed_communication: Field[float] = Field("communication, no compute beside it (s)")
+    transfer: Field[float] = Field(
+        "part of `exposed_communication`: all ranks are there, and data moves: the most that a faster network could win back (s)"
+    )
     waiting: Field[float] = Field(
-        "part of `exposed_communication`: not all ranks of the collective have come yet, so that a faster network gains nothing (s)"
+        "the other part: not all ranks of the collective have come yet, so that a faster network gains nothing; the sum of the next three (s)"
+    )
+    waiting_for_rank: Field[float] = Field(
+        "for the GPU of the last rank, which had more work since the collective before than the one that waits, or took longer for it (s)"
+    )
+    waiting_for_host: Field[float] = Field(
+        "for the host of the last rank: by so much its GPU stood idle longer since the collective before (s)"
+    )
+    waiting_for_stage: Field[float] = Field(
+        "for what another stage of the pipeline computes, which no plan can do without: in a send or receive between two ranks, or in a collective that stages share (s)"
     )
     overlapped: Field[float] = Field("kernels and communication at once (s)")
     other: Field[float] = Field(
@@ -883,19 +938,41 @@ class ReplayStraggler(Part):
     last: Field[int] = Field("collectives to which it comes last")
     collectives: Field[int] = Field("that several ranks join")
     waited_s: Field[float] = Field("how long the others waited in those to which it comes last, summed over them (s)")
+    waited_for_host_s: Field[float] = Field("how much of that for its host (s)")
     share_of_waiting: Field[float] = Field("what share of all waiting in collectives that is")
+
+
+class ReplayLate(Part):
+    """ReplayLate of docs/reference/json.md."""
+
+    rank: Field[int] = Field("that its equals wait for")
+    last: Field[int] = Field("collectives to which it came last")
+    waited_s: Field[float] = Field("how long they waited, as replayed (s)")
+    waited_for_host_s: Field[float] = Field("of that for its host (s)")
 
 
 class SensitivityPart(Part):
     """SensitivityPart of docs/reference/json.md."""
 
     part: Field[str] = Field(
-        "`host`, `gemm`, `attention`, `other_kernels`, `copies`, `other_communication`, or an operation such as `all_reduce`"
+        "`host`, `gemm`, `attention`, `other_kernels`, `copies`, `other_communication`, an operation such as `all_reduce`, or `network`: every transfer"
     )
     title: Field[str] = Field("the part in words")
-    work_s: Field[float] = Field("its time over all ranks (s)")
-    gpu_step_s: Field[Optional[float]] = Field("mean GPU step with less of it; null if that run cannot finish (s)")
+    work_s: Field[float] = Field("its time in a step over all ranks (s)")
+    gpu_step_s: Field[Optional[float]] = Field("GPU step with less of it; null if that run cannot finish (s)")
     change: Field[Optional[float]] = Field("of the GPU step; null if that run cannot finish")
+    limit_s: Field[Optional[float]] = Field("GPU step with none of it; null if that run cannot finish (s)")
+    limit_change: Field[Optional[float]] = Field("of the GPU step then")
+
+
+class LikeEquals(Part):
+    """LikeEquals of docs/reference/json.md."""
+
+    rank: Field[int] = Field("that is made like its equals")
+    gpu_step_s: Field[Optional[float]] = Field("GPU step then; null where it has no equals (s)")
+    change: Field[Optional[float]] = Field("of the GPU step then")
+    next: Field[Optional[int]] = Field("who is waited for most then")
+    next_waited_s: Field[float] = Field("how long (s)")
 
 
 class ReplaySensitivity(Part):
@@ -904,8 +981,16 @@ class ReplaySensitivity(Part):
     less_time: Field[float] = Field(
         "of its time that each part takes less while the engine runs once more: 0.1, a tenth"
     )
-    gpu_step_s: Field[float] = Field("mean over ranks and steps, as replayed (s)")
+    gpu_step_s: Field[float] = Field(
+        "as recorded, the mean over ranks and over the usual steps, without the first: `before_s` of a what-if (s)"
+    )
     parts: Field[list[SensitivityPart]] = Field("of the work, most gain first", list_of(SensitivityPart))
+    late: Field[Optional[LikeEquals]] = Field(
+        "of the rank that others wait for most (`whatif --remove straggler:RANK`)", LikeEquals
+    )
+    straggler: Field[Optional[LikeEquals]] = Field(
+        "of the rank that `whatif --remove straggler` removes; null where it removes none", LikeEquals
+    )
 
 
 class ReplayLateTask(Part):
@@ -989,7 +1074,7 @@ class ReplayReport(Part):
     damage: Field[list[str]] = Field("why, in words; empty where `forecast` is true")
     truncated: Field[list[str]] = Field("files that end before their trace does, and what was read of them, in words")
     verdict: Field[list[str]] = Field(
-        "what the run is bound by, where the GPUs' time goes, who is last, what is worth most: a sentence each, for people"
+        "what the run is bound by, where the GPUs' time goes, who is last and why, the three changes worth most: a sentence each, for people"
     )
     tasks: Field[int] = Field("of the execution graph")
     task_edges: Field[int] = Field("of the execution graph")
@@ -1015,10 +1100,13 @@ class ReplayReport(Part):
         "the chain of tasks, each held back by the one before it, that ends with the replayed run", ReplayPath
     )
     straggler: Field[Optional[ReplayStraggler]] = Field(
-        "the rank that the others wait for; null where no rank has more than half of the critical path (from the last start that is as recorded to the last collective), or the others wait less than 1 % of the run for it", ReplayStraggler
+        "the rank that the others wait for. In a pipeline it is also slower than its equals, the ranks of its stage: these wait for it, or the step gains if it is like them. Null where no rank has more than half of the critical path (from the last start that is as recorded to the last collective), or the others wait less than 1 % of the run for it", ReplayStraggler
+    )
+    late: Field[list[ReplayLate]] = Field(
+        "every rank that its equals wait for in collectives, most first; ranks of other stages wait by plan, and so do the two of a send or receive", list_of(ReplayLate)
     )
     sensitivity: Field[Optional[ReplaySensitivity]] = Field(
-        "what would shorten the GPU step; null with `--compare`, for `validate replay`, and where there is no GPU step", ReplaySensitivity
+        "what would shorten the GPU step: the answers of `whatif` to the recording, whatever lags the replay has; null with `--compare`, `--baseline`, `--network` and `--structure-from`, for `validate replay`, for damaged recordings and where there is no GPU step: the verdict says why", ReplaySensitivity
     )
     late_starts: Field[ReplayLateStarts] = Field(
         "GPU tasks that start later than anything in the graph explains, by more than 15 µs", ReplayLateStarts
@@ -1077,6 +1165,9 @@ class FleetQuestion(Part):
     usd_per_chip_hour: Field[float] = Field("0: no price was told (USD/h)")
     flopcast: Field[str] = Field("version that searched")
     limits: Field[list[str]] = Field("that a fleet must keep: `ttft.p99<1000ms`")
+    limits_s: Field[list[float]] = Field("what they allow (s)")
+    largest: Field[bool] = Field("the largest load is what is looked for")
+    load_unit: Field[str] = Field("of loads: `users`, `requests/s` or `times the trace's rate`")
     settings: Field[list[FleetSetting]] = Field("as given", list_of(FleetSetting))
 
 
@@ -1120,6 +1211,13 @@ class FleetPool(ServingLayout):
     replicas: Field[int] = Field("of the pool")
 
 
+class SameFleet(Part):
+    """SameFleet of docs/reference/json.md."""
+
+    words: Field[str] = Field("what it is")
+    number: Field[int] = Field("of its configuration in the space")
+
+
 class FleetPercentiles(Part):
     """FleetPercentiles of docs/reference/json.md."""
 
@@ -1144,11 +1242,19 @@ class FoundFleet(Part):
     pool: Field[FleetPool] = Field("of all work; of prompts where `decode` is there", FleetPool)
     decode: Field[FleetPool] = Field("replicas that make answers; only where prompts are computed apart", FleetPool)
     number: Field[int] = Field("of its configuration in the space; breaks ties")
+    same: Field[list[SameFleet]] = Field("other fleets of the same chips and numbers", list_of(SameFleet))
     output_tokens_per_s: Field[float] = Field("of the fleet (tokens/s)")
     output_tokens_per_s_per_chip: Field[float] = Field("of a chip (tokens/s)")
     requests_per_s: Field[float] = Field("of the fleet (requests/s)")
     cost_per_million_tokens: Field[float] = Field("of answers (USD, or chip-hours where no price is told)")
     limit_ratio: Field[float] = Field("the largest of what the run has by what a limit allows; below 1 it meets them")
+    slow_limit_ratio: Field[float] = Field("the same at the slow end of the band; below 1: surely; 0: not looked at")
+    largest_load: Field[float] = Field(
+        "with `largest`: the largest load that holds the limits; other numbers are of a run at that load; else 0, as the next three (load_unit)"
+    )
+    next_load: Field[float] = Field("the next that was tried and does not hold; 0: there is none (load_unit)")
+    slow_largest_load: Field[float] = Field("the largest load at the slow end of the band (load_unit)")
+    fast_largest_load: Field[float] = Field("at the fast end (load_unit)")
     preemptions: Field[int] = Field("of all replicas")
     ttft: Field[FleetPercentiles] = Field("time to the first token", FleetPercentiles)
     tpot: Field[FleetPercentiles] = Field("time per output token behind the first", FleetPercentiles)
@@ -1177,13 +1283,13 @@ class FleetsDocument(Part):
     search: Field[FleetSearch] = Field("what was looked at", FleetSearch)
     problem: Field[Optional[FleetProblem]] = Field("where no configuration can run: why; else null", FleetProblem)
     best: Field[list[FoundFleet]] = Field(
-        "fleets that meet the limits on the fewest chips, those farthest below them first; with `front`, of least cost first", list_of(FoundFleet)
+        "fleets that meet the limits on the fewest chips, those farthest below them first; with `front`, of least cost first; with `largest`, of the largest load first", list_of(FoundFleet)
     )
     pareto: Field[list[FoundFleet]] = Field(
         "of all fleets found those that none surpasses in cost, mean TTFT and mean TPOT", list_of(FoundFleet)
     )
     nearest: Field[Optional[FoundFleet]] = Field(
-        "where none meets them: the fleet of the least `limit_ratio`; else null", FoundFleet
+        "where none meets them: the fleet of the least `limit_ratio` of those that bounds leave, by whole runs; else null", FoundFleet
     )
     launch: Field[list[FleetLaunch]] = Field(
         "how the best is started, an entry for each pool; empty where none was found", list_of(FleetLaunch)
@@ -1200,13 +1306,13 @@ class FleetsDocumentFields(Document):
     search: Field[FleetSearch] = Field("what was looked at", FleetSearch)
     problem: Field[Optional[FleetProblem]] = Field("where no configuration can run: why; else null", FleetProblem)
     best: Field[list[FoundFleet]] = Field(
-        "fleets that meet the limits on the fewest chips, those farthest below them first; with `front`, of least cost first", list_of(FoundFleet)
+        "fleets that meet the limits on the fewest chips, those farthest below them first; with `front`, of least cost first; with `largest`, of the largest load first", list_of(FoundFleet)
     )
     pareto: Field[list[FoundFleet]] = Field(
         "of all fleets found those that none surpasses in cost, mean TTFT and mean TPOT", list_of(FoundFleet)
     )
     nearest: Field[Optional[FoundFleet]] = Field(
-        "where none meets them: the fleet of the least `limit_ratio`; else null", FoundFleet
+        "where none meets them: the fleet of the least `limit_ratio` of those that bounds leave, by whole runs; else null", FoundFleet
     )
     launch: Field[list[FleetLaunch]] = Field(
         "how the best is started, an entry for each pool; empty where none was found", list_of(FleetLaunch)
@@ -1225,6 +1331,9 @@ class ComparedFleetsFields(Document):
     """Fleets on several clusters: `flopcast serve-plan --on A --on B --json`."""
 
     found: Field[bool] = Field("any cluster has a fleet that meets the limits")
+    largest: Field[Optional[int]] = Field(
+        "place in `clusters` of the one whose best fleet holds the largest load; null unless that is looked for"
+    )
     pareto: Field[list[ComparedFleet]] = Field(
         "what no fleet of any cluster surpasses; empty unless every cluster has a price", list_of(ComparedFleet)
     )
@@ -1297,6 +1406,8 @@ class ServeQuestion(Part):
     rate: Field[str] = Field("requests a second, as they come")
     trace: Field[str] = Field("file of requests as recorded: Azure or Mooncake traces, CSV of one's own")
     rate_scale: Field[str] = Field("times the trace's rate; 1 if not given")
+    max_rate: Field[str] = Field("the largest rate that holds `slo` is asked for")
+    max_users: Field[str] = Field("the largest number of clients that holds `slo` is asked for")
     input: Field[str] = Field("tokens of a prompt")
     output: Field[str] = Field("tokens of an answer")
     spread: Field[str] = Field("lengths are uniform down to this share less; 0.2 if not given")
@@ -1440,6 +1551,29 @@ class ServeCurvePoint(ServeSummary):
     load: Field[float] = Field("users, requests a second, or times the trace's rate (as `curve_of` says)")
 
 
+class ServeTried(Part):
+    """ServeTried of docs/reference/json.md."""
+
+    load: Field[float] = Field("that was tried (load_unit)")
+    holds: Field[bool] = Field("whether the limits hold")
+    limit_ratio: Field[float] = Field(
+        "the largest of what the run has by what a limit allows; of what its beginning or a bound told, the least that it can be"
+    )
+
+
+class ServeLargest(Part):
+    """ServeLargest of docs/reference/json.md."""
+
+    load_unit: Field[str] = Field("`users`, `requests/s` or `times the trace's rate`")
+    load: Field[float] = Field("the largest that holds the limits (load_unit)")
+    next_load: Field[float] = Field("the next above it that was tried and does not; 0: there is none (load_unit)")
+    slow_load: Field[float] = Field("the largest at the slow end of the band; 0: none (load_unit)")
+    fast_load: Field[float] = Field("at the fast end (load_unit)")
+    tried: Field[list[ServeTried]] = Field("loads by the forecast, in their order", list_of(ServeTried))
+    tried_slow: Field[list[ServeTried]] = Field("at the slow end of the band", list_of(ServeTried))
+    tried_fast: Field[list[ServeTried]] = Field("at the fast end", list_of(ServeTried))
+
+
 class ServeWindow(Part):
     """ServeWindow of docs/reference/json.md."""
 
@@ -1493,11 +1627,15 @@ class ServeAnswer(ServeSummary):
     sensitivity: Field[list[ServeVariant]] = Field(
         "the same question with numbers of the machine changed by a tenth; empty with `--quick`", list_of(ServeVariant)
     )
-    curve_of: Field[str] = Field(
-        "what `load` of the curve is: `users`, `requests/s` or `times the trace's rate`; empty without a curve"
-    )
+    curve_of: Field[str] = Field("what a load is: `users`, `requests/s` or `times the trace's rate`")
     curve: Field[list[ServeCurvePoint]] = Field(
         "the same fleet under other loads; empty without `--curve`", list_of(ServeCurvePoint)
+    )
+    largest: Field[Optional[ServeLargest]] = Field(
+        "with `max_rate` or `max_users`: the largest load that holds the limits; all else is of a run at that load", ServeLargest
+    )
+    holds: Field[Optional[str]] = Field(
+        "how surely the limits hold: `surely` (at the slow end of the band too), `likely` (by the forecast), `unlikely` (at the fast end alone), `no`; null without limits"
     )
     windows: Field[list[ServeWindow]] = Field("the run in equal intervals", list_of(ServeWindow))
     timeline: Field[ServeTimeline] = Field("means over intervals", ServeTimeline)
@@ -1547,11 +1685,15 @@ class ServingFields(Document):
     sensitivity: Field[list[ServeVariant]] = Field(
         "the same question with numbers of the machine changed by a tenth; empty with `--quick`", list_of(ServeVariant)
     )
-    curve_of: Field[str] = Field(
-        "what `load` of the curve is: `users`, `requests/s` or `times the trace's rate`; empty without a curve"
-    )
+    curve_of: Field[str] = Field("what a load is: `users`, `requests/s` or `times the trace's rate`")
     curve: Field[list[ServeCurvePoint]] = Field(
         "the same fleet under other loads; empty without `--curve`", list_of(ServeCurvePoint)
+    )
+    largest: Field[Optional[ServeLargest]] = Field(
+        "with `max_rate` or `max_users`: the largest load that holds the limits; all else is of a run at that load", ServeLargest
+    )
+    holds: Field[Optional[str]] = Field(
+        "how surely the limits hold: `surely` (at the slow end of the band too), `likely` (by the forecast), `unlikely` (at the fast end alone), `no`; null without limits"
     )
     windows: Field[list[ServeWindow]] = Field("the run in equal intervals", list_of(ServeWindow))
     timeline: Field[ServeTimeline] = Field("means over intervals", ServeTimeline)
@@ -1585,7 +1727,9 @@ class WhatIfBand(Part):
 class WhatIfPart(Part):
     """WhatIfPart of docs/reference/json.md."""
 
-    part: Field[str] = Field("`gemm`, `attention`, `other_kernels`, `copies`, `exposed_communication` or `idle`")
+    part: Field[str] = Field(
+        "`gemm`, `attention`, `other_kernels`, `copies`, `transfer` and `waiting` (communication that no kernel hides, once all its ranks are there and before) or `idle`"
+    )
     title: Field[str] = Field("the part in words")
     before_s: Field[float] = Field("of the step before (s)")
     after_s: Field[float] = Field("of the step after (s)")
@@ -1663,6 +1807,9 @@ class WhatIfAnswer(Part):
     after_s: Field[float] = Field("the same after (s)")
     host_before_s: Field[float] = Field("host step before, likewise (s)")
     host_after_s: Field[float] = Field("host step after (s)")
+    caution: Field[str] = Field(
+        "why the change of the step is not what it seems: the first step, which is not judged, loses what the others gain; a rank is quicker than its equals; work was taken away, and the step is longer. Mostly empty"
+    )
     band: Field[WhatIfBand] = Field("of `after_s`", WhatIfBand)
     parts: Field[list[WhatIfPart]] = Field(
         "where the step goes on the mean rank; they add up to the step", list_of(WhatIfPart)
@@ -1688,6 +1835,7 @@ class WhatIfWorth(Part):
     work_s: Field[float] = Field("over all ranks in a step (s)")
     less_s: Field[Optional[float]] = Field("the step with 10 % less of it; null if that run cannot finish (s)")
     limit_s: Field[Optional[float]] = Field("the step with none of it; null if that run cannot finish (s)")
+    caution: Field[str] = Field("as of an answer")
 
 
 class WhatIfFields(Document):
@@ -1705,6 +1853,9 @@ class WhatIfFields(Document):
     after_s: Field[float] = Field("the same after (s)")
     host_before_s: Field[float] = Field("host step before, likewise (s)")
     host_after_s: Field[float] = Field("host step after (s)")
+    caution: Field[str] = Field(
+        "why the change of the step is not what it seems: the first step, which is not judged, loses what the others gain; a rank is quicker than its equals; work was taken away, and the step is longer. Mostly empty"
+    )
     band: Field[WhatIfBand] = Field("of `after_s`", WhatIfBand)
     parts: Field[list[WhatIfPart]] = Field(
         "where the step goes on the mean rank; they add up to the step", list_of(WhatIfPart)

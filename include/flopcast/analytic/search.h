@@ -68,7 +68,6 @@ struct PlanSearchOptions {
   double memory_share = 1;         ///< of a chip's capacity that a plan may need
   double fit_odds = 0.9;           ///< with which it has to fit into that
   std::size_t best = 10;           ///< plans to return
-  bool front = true;               ///< the Pareto front and the leanest plan are looked for as well
   unsigned threads = 0;            ///< 0: all cores
   unsigned shard = 0, shards = 1;  ///< search only every shards-th part of the space, from `shard`
   /// Called now and then with parts of the work done of how many, from one thread at a time; false

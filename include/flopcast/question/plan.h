@@ -146,8 +146,9 @@ struct PlanReport {
   /// many as were asked for; in a shard all that may be among the best of the whole.
   std::vector<PlanCandidate> best;
   std::vector<Sensitivity> sensitivities;  ///< of the first of the best
-  std::vector<PlanLaunch> launches;        ///< of every launcher that was asked for, in their order
-  std::vector<std::string> assumed;        ///< by the best's estimate
+  std::vector<PlanLaunch>
+      launches;  ///< of every launcher that was asked for, in their order; of shards the first has them
+  std::vector<std::string> assumed;  ///< by the best's estimate
   std::optional<RounderStep>
       rounder;  ///< the fastest of sizes that divide better, if there are such
 

@@ -14,12 +14,11 @@ namespace flopcast::analytic::search {
 template <typename Found>
 class Incumbents {
  public:
-  /// @param front whether the front is kept as well
-  explicit Incumbents(std::size_t best, bool front = true) : count_(best), keeps_front_(front) {}
+  explicit Incumbents(std::size_t best) : count_(best) {}
 
   void offer(const Found& found) {
     offer_best(found);
-    if (keeps_front_) offer_front(found);
+    offer_front(found);
   }
   bool empty() const {
     return best_.empty() && front_.empty();
@@ -30,9 +29,7 @@ class Incumbents {
     const auto leaner = std::partition_point(front_.begin(), front_.end(), [&](const Found& found) {
       return found.memory.value > memory;
     });
-    const double front = !keeps_front_            ? -kNever
-                         : leaner == front_.end() ? kNever
-                                                  : leaner->time.value;
+    const double front = leaner == front_.end() ? kNever : leaner->time.value;
     return std::max(front, count_ == 0             ? -kNever
                            : best_.size() < count_ ? kNever
                                                    : best_.back().time.value);
@@ -70,7 +67,6 @@ class Incumbents {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   std::size_t count_;
-  bool keeps_front_ = true;
   std::vector<Found> best_, front_;
 };
 

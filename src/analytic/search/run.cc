@@ -135,8 +135,7 @@ std::vector<std::size_t> shuffled(std::size_t count) {
 
 class Run {
  public:
-  explicit Run(const Task& task)
-      : task_(task), pool_(task), incumbents_(task.options.best, task.options.front) {
+  explicit Run(const Task& task) : task_(task), pool_(task), incumbents_(task.options.best) {
     const std::vector<std::size_t> all = shuffled(task.space.parts());
     for (std::size_t i = task.options.shard; i < all.size(); i += task.options.shards) {
       parts_.push_back(all[i]);
@@ -196,18 +195,11 @@ class Run {
       if (plan.pp != placed_pp) placed = worker->placements_of(plan), placed_pp = plan.pp;
       ++out.plans;
       out.placed += placed.size();
-      // Where the fastest alone counts, its time alone may rule a plan out: most of them, by far.
-      const bool late =
-          !task_.options.front && scores.time_at_least(plan, placed).value > incumbents_.limit(0);
-      if (late) {
-        out.placed_open += placed.size();
-        return;
-      }
       const double at_least = scores.memory_at_least(plan).value;
       if (at_least > task_.capacity.value) {
         ++out.too_big;
         // The leanest is looked for where nothing fits.
-        if (looks_for_leanest()) offer_leanest(scores, plan, number, out.leanest);
+        if (incumbents_.empty()) offer_leanest(scores, plan, number, out.leanest);
         return;
       }
       out.placed_open += placed.size();
@@ -219,8 +211,6 @@ class Run {
     });
     return out;
   }
-
-  bool looks_for_leanest() const { return task_.options.front && incumbents_.empty(); }
 
   void offer_leanest(Scores& scores, const Plan& plan, std::uint64_t number, Leanest& leanest) {
     const double least = std::min(leanest.memory, leanest_.memory);
@@ -260,7 +250,7 @@ class Run {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (timed[i].too_big > 0) {
         result_.bounded -= timed[i].too_big;
-        if (looks_for_leanest()) leanest_.offer(timed[i].memory, batch[i].number);
+        if (incumbents_.empty()) leanest_.offer(timed[i].memory, batch[i].number);
       }
       if (timed[i].placements_timed == 0) continue;
       timed_ += timed[i].placements_timed;

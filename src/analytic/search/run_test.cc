@@ -208,16 +208,6 @@ void expect_same(const PlanSearch& a, const PlanSearch& b) {
   RC_ASSERT(a.complete == b.complete);
 }
 
-RC_GTEST_PROP(PlanSearch, WithoutTheFrontTheBestAreTheSame, ()) {
-  Case one = any_case();
-  const PlanSearch whole = brute_force(one);
-  one.small.options.front = false;
-  const PlanSearch found = one.run(1);
-  RC_ASSERT(found.plans == whole.plans);
-  RC_ASSERT(std::ranges::equal(found.best, whole.best, same));
-  RC_ASSERT(found.pareto.empty());
-}
-
 RC_GTEST_PROP(PlanSearchThreads, EqualsBruteForceForAnyNumberOfThreads, ()) {
   const Case one = any_case();
   const PlanSearch expected = brute_force(one);

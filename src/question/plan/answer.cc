@@ -126,48 +126,10 @@ Result<Opened> open(const PlanQuestion& given) {
   return opened;
 }
 
-PlanCandidate candidate_of(const PlanFound& found, const TrainingEstimate& estimate) {
-  return {.found = found,
-          .low = estimate.low,
-          .high = estimate.high,
-          .parts = estimate.parts,
-          .memory = estimate.memory(),
-          .tokens_per_second = estimate.tokens_per_second,
-          .mfu = estimate.mfu,
-          .hfu = estimate.hfu,
-          .energy_j = estimate.energy_j,
-          .cost_usd = estimate.cost_usd,
-          .rests_on = estimate.rests_on,
-          .memory_low = estimate.memory_low,
-          .memory_high = estimate.memory_high,
-          .fit_odds = estimate.fit_odds,
-          .tie = false,
-          .run = std::nullopt,
-          .sensitivities = {},
-          .assumed = estimate.assumed};
-}
-
-/// Estimates of the best in their order, with what their run comes to.
-Result<std::vector<PlanCandidate>> candidates_of(const TrainingModel& training,
-                                                 const PlanReport& report) {
-  std::vector<PlanCandidate> list;
-  for (const PlanFound& found : rankable(report.search)) {
-    const Result<TrainingEstimate> estimate = training.estimate(found.plan, &found.placement);
-    if (!estimate) return estimate.error();
-    list.push_back(candidate_of(found, *estimate));
-    if (!report.run) continue;
-    const Result<WholeRun> run = whole_run(*estimate, found.plan, training.model(), *report.run);
-    if (!run) return run.error();
-    list.back().run = *run;
-  }
-  rank(list);
-  return list;
-}
-
 /// Estimates of the best; what the first one assumed, and what it is sensitive to. Of a shard's any tie
 /// may be the first of the whole.
 std::optional<Diagnostic> estimate_best(const TrainingModel& training, PlanReport& report) {
-  Result<std::vector<PlanCandidate>> list = candidates_of(training, report);
+  Result<std::vector<PlanCandidate>> list = ranked(training, report.search, report.run);
   if (!list) return list.error();
   report.best = std::move(*list);
   for (std::size_t i = 0; i < report.best.size(); ++i) {

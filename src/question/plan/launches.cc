@@ -7,6 +7,7 @@
 #include "base/text/format.h"
 #include "flopcast/hardware/capability.h"
 #include "flopcast/parallel/fields.h"
+#include "question/plan/ranking.h"
 
 namespace flopcast::question {
 namespace {
@@ -53,48 +54,55 @@ class LaunchFinder {
                               compute_capability(training.cluster().chip).value_or(0));
     if (auto problem = search(training)) return problem;
     if (!launch_.best) return std::nullopt;
-    const Result<TrainingEstimate> estimate =
-        training.estimate(launch_.best->plan, &launch_.best->placement);
-    if (!estimate) return estimate.error();
     if (const std::string ways = own_ways(launch_.best->plan, report_.base); !ways.empty()) {
       launch_.assumed.push_back(
           fmt::format("{} does so by itself: {}", launcher_words(launch_.launcher), ways));
     }
-    launch_.low = estimate->low;
-    launch_.high = estimate->high;
     launch_.launch = write_launch(launch_.best->plan, launch_.launcher, context_,
                                   training.cluster().chips_per_node());
     return std::nullopt;
   }
 
-  /// Whether the best plan of all is the launcher's as well: it runs it just so, where it lies.
-  bool runs_the_best(const TrainingModel& training) const {
-    if (&training != &training_ || report_.best.empty()) return false;
-    const PlanFound& best = report_.search.best.front();
-    Plan settled = best.plan;
+  /// Whether the launcher runs the plan just so, where it lies.
+  bool runs(const PlanFound& found) const {
+    Plan settled = found.plan;
     settle_plan(settled, launch_.launcher, context_, report_.named);
-    return settled == best.plan && launchable(settled, launch_.launcher, context_) &&
-           best.placement == default_placement(best.plan, training.tiers());
+    return settled == found.plan && launchable(settled, launch_.launcher, context_) &&
+           found.placement == default_placement(found.plan, training_.tiers());
+  }
+
+  /// Whether the best plan of all is the launcher's as well: of its plans none is faster than the fastest of all,
+  /// so that the same plans tie with that, and the first of all is the first of those that it runs.
+  bool runs_the_best(const TrainingModel& training) const {
+    return &training == &training_ && report_.shards == 1 && !report_.best.empty() &&
+           runs(report_.search.best.front()) && runs(report_.best.front().found);
+  }
+
+  void take(const PlanCandidate& best) {
+    launch_.best = best.found;
+    launch_.low = best.low;
+    launch_.high = best.high;
   }
 
   std::optional<Diagnostic> search(const TrainingModel& training) {
     if (runs_the_best(training)) {
-      launch_.best = report_.search.best.front();
+      take(report_.best.front());
       return std::nullopt;
     }
     PlanSearchOptions options = options_;
     options.launchable = launch_.launcher;
     options.placements = false;
-    options.best = 1;
-    options.front = false;
+    options.shard = 0, options.shards = 1;
     Result<PlanSearch> found = search_plans(training, options);
     if (!found) return found.error();
     if (found->best.empty()) {
       launch_.plans = found->plans;
       launch_.refused = std::move(found->refused);
-    } else {
-      launch_.best = std::move(found->best.front());
+      return std::nullopt;
     }
+    const Result<std::vector<PlanCandidate>> list = ranked(training, *found, std::nullopt);
+    if (!list) return list.error();
+    take(list->front());
     return std::nullopt;
   }
 
@@ -124,7 +132,8 @@ std::string launcher_placement(PlanFormat launcher) {
 
 std::optional<Diagnostic> find_launches(const TrainingModel& training,
                                         const PlanSearchOptions& options, PlanReport& report) {
-  if (!report.asked_launches) return std::nullopt;
+  // Which of a launcher's plans tie with its fastest, parts of its plans do not tell: the first shard looks at all.
+  if (!report.asked_launches || report.shard > 0) return std::nullopt;
   for (const PlanFormat launcher : kLaunchers) {
     if (report.launchable && report.launchable != launcher) continue;
     PlanLaunch launch;

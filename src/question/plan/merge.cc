@@ -24,8 +24,7 @@ std::optional<Diagnostic> shards_problem(std::span<const PlanReport> shards) {
   const std::string question = question_key(shards.front());
   std::vector<bool> seen(std::min<std::size_t>(shards.front().shards, shards.size()), false);
   for (const PlanReport& shard : shards) {
-    if (question_key(shard) != question || shard.shards != shards.front().shards ||
-        shard.launches.size() != shards.front().launches.size()) {
+    if (question_key(shard) != question || shard.shards != shards.front().shards) {
       return unfit(fmt::format("they are of different searches: {} on {} and {} on {}",
                                shards.front().model, shards.front().cluster, shard.model,
                                shard.cluster));
@@ -55,32 +54,6 @@ const PlanCandidate* estimate_of(std::span<const PlanReport> shards, const PlanF
   return nullptr;
 }
 
-/// The faster of two shards' plans of a launcher; of equals the first by number.
-bool is_better(const PlanLaunch& one, const PlanLaunch& other) {
-  if (!one.best || !other.best) return one.best.has_value() && !other.best;
-  const auto rank = [](const PlanFound& found) {
-    return std::pair(found.time.value, found.number);
-  };
-  return rank(*one.best) < rank(*other.best);
-}
-
-/// Of one launcher. Where no part has a plan, what refuses them adds up.
-PlanLaunch merged_launch(std::span<const PlanReport* const> shards, std::size_t at) {
-  PlanLaunch best = shards.front()->launches[at];
-  std::vector<PlanSearch> counts;
-  for (const PlanReport* shard : shards) {
-    const PlanLaunch& one = shard->launches[at];
-    PlanSearch& count = counts.emplace_back();
-    count.plans = one.plans;
-    count.refused = one.refused;
-    if (is_better(one, best)) best = one;
-  }
-  const PlanSearch all = merge_searches(counts, 0);
-  best.plans = best.best ? 0 : all.plans;
-  best.refused = best.best ? decltype(best.refused)() : all.refused;
-  return best;
-}
-
 }  // namespace
 
 Result<PlanReport> merge_plans(std::span<const PlanReport> shards) {
@@ -90,14 +63,11 @@ Result<PlanReport> merge_plans(std::span<const PlanReport> shards) {
   std::vector<PlanSearch> searches;
   for (const PlanReport* shard : in_order) searches.push_back(shard->search);
 
-  PlanReport whole = *in_order.front();
+  PlanReport whole = *in_order.front();  // with what it tells of launchers
   if (shards.size() == 1) return whole;
   whole.shard = 0;
   whole.shards = 1;
   whole.search = merge_searches(searches, whole.asked_best);
-  for (std::size_t i = 0; i < whole.launches.size(); ++i) {
-    whole.launches[i] = merged_launch(in_order, i);
-  }
   whole.best.clear();
   for (const PlanFound& found : rankable(whole.search)) {
     const PlanCandidate* candidate = estimate_of(shards, found);

@@ -46,6 +46,27 @@ auto as_taken(const PlanCandidate& c) {
                         as_fast(c.found));
 }
 
+PlanCandidate candidate_of(const PlanFound& found, const TrainingEstimate& estimate) {
+  return {.found = found,
+          .low = estimate.low,
+          .high = estimate.high,
+          .parts = estimate.parts,
+          .memory = estimate.memory(),
+          .tokens_per_second = estimate.tokens_per_second,
+          .mfu = estimate.mfu,
+          .hfu = estimate.hfu,
+          .energy_j = estimate.energy_j,
+          .cost_usd = estimate.cost_usd,
+          .rests_on = estimate.rests_on,
+          .memory_low = estimate.memory_low,
+          .memory_high = estimate.memory_high,
+          .fit_odds = estimate.fit_odds,
+          .tie = false,
+          .run = std::nullopt,
+          .sensitivities = {},
+          .assumed = estimate.assumed};
+}
+
 }  // namespace
 
 std::vector<PlanFound> rankable(const PlanSearch& search) {
@@ -84,6 +105,22 @@ void tell_first(PlanReport& report) {
   report.sensitivities = report.best.front().sensitivities;
   const std::vector<std::string>& assumed = report.best.front().assumed;
   report.assumed.insert(report.assumed.end(), assumed.begin(), assumed.end());
+}
+
+Result<std::vector<PlanCandidate>> ranked(const TrainingModel& training, const PlanSearch& search,
+                                          const std::optional<RunQuestion>& run) {
+  std::vector<PlanCandidate> list;
+  for (const PlanFound& found : rankable(search)) {
+    const Result<TrainingEstimate> estimate = training.estimate(found.plan, &found.placement);
+    if (!estimate) return estimate.error();
+    list.push_back(candidate_of(found, *estimate));
+    if (!run) continue;
+    const Result<WholeRun> whole = whole_run(*estimate, found.plan, training.model(), *run);
+    if (!whole) return whole.error();
+    list.back().run = *whole;
+  }
+  rank(list);
+  return list;
 }
 
 }  // namespace flopcast::question

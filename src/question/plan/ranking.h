@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,11 @@ std::vector<PlanFound> rankable(const PlanSearch& search);
 /// and other means; then the one that waits less for transfers; then the faster.
 /// @param candidates the estimates of rankable()
 void rank(std::vector<PlanCandidate>& candidates);
+
+/// Estimates of rankable() in the order of rank(), with what the whole run comes to if that is asked.
+/// Errors: as of TrainingModel::estimate and whole_run.
+Result<std::vector<PlanCandidate>> ranked(const TrainingModel& training, const PlanSearch& search,
+                                          const std::optional<RunQuestion>& run);
 
 /// Keeps as many of the best as were asked for, and tells of the report what its first one tells.
 void tell_first(PlanReport& report);
