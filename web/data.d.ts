@@ -1888,9 +1888,23 @@ interface FleetPool extends ServingLayout {
 }
 
 interface SameFleet {
-  /** what it is */
+  /** the fleet in a line */
   words: string;
-  /** of its configuration in the space */
+  /** of all its replicas */
+  chips: number;
+  /** `vllm`, `sglang` or `trtllm` */
+  engine: string;
+  /** of the weights */
+  precision: string;
+  /** of an iteration */
+  batch_tokens: number;
+  /** that run at once; 0: the engine's own */
+  max_requests: number;
+  /** of all work; of prompts where `decode` is there */
+  pool: FleetPool;
+  /** replicas that make answers; only where prompts are computed apart, or absent */
+  decode: FleetPool;
+  /** of its configuration in the space; breaks ties */
   number: number;
 }
 
@@ -1912,25 +1926,7 @@ interface FleetPercentiles {
   count: number;
 }
 
-interface FoundFleet {
-  /** the fleet in a line */
-  words: string;
-  /** of all its replicas */
-  chips: number;
-  /** `vllm`, `sglang` or `trtllm` */
-  engine: string;
-  /** of the weights */
-  precision: string;
-  /** of an iteration */
-  batch_tokens: number;
-  /** that run at once; 0: the engine's own */
-  max_requests: number;
-  /** of all work; of prompts where `decode` is there */
-  pool: FleetPool;
-  /** replicas that make answers; only where prompts are computed apart, or absent */
-  decode: FleetPool;
-  /** of its configuration in the space; breaks ties */
-  number: number;
+interface FoundFleet extends SameFleet {
   /** other fleets of the same chips and numbers */
   same: SameFleet[];
   /** of the fleet (tokens/s) */

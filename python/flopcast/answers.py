@@ -1214,8 +1214,15 @@ class FleetPool(ServingLayout):
 class SameFleet(Part):
     """SameFleet of docs/reference/json.md."""
 
-    words: Field[str] = Field("what it is")
-    number: Field[int] = Field("of its configuration in the space")
+    words: Field[str] = Field("the fleet in a line")
+    chips: Field[int] = Field("of all its replicas")
+    engine: Field[str] = Field("`vllm`, `sglang` or `trtllm`")
+    precision: Field[str] = Field("of the weights")
+    batch_tokens: Field[int] = Field("of an iteration")
+    max_requests: Field[int] = Field("that run at once; 0: the engine's own")
+    pool: Field[FleetPool] = Field("of all work; of prompts where `decode` is there", FleetPool)
+    decode: Field[FleetPool] = Field("replicas that make answers; only where prompts are computed apart", FleetPool)
+    number: Field[int] = Field("of its configuration in the space; breaks ties")
 
 
 class FleetPercentiles(Part):
@@ -1230,18 +1237,9 @@ class FleetPercentiles(Part):
     count: Field[int] = Field("how many times these are of")
 
 
-class FoundFleet(Part):
+class FoundFleet(SameFleet):
     """FoundFleet of docs/reference/json.md."""
 
-    words: Field[str] = Field("the fleet in a line")
-    chips: Field[int] = Field("of all its replicas")
-    engine: Field[str] = Field("`vllm`, `sglang` or `trtllm`")
-    precision: Field[str] = Field("of the weights")
-    batch_tokens: Field[int] = Field("of an iteration")
-    max_requests: Field[int] = Field("that run at once; 0: the engine's own")
-    pool: Field[FleetPool] = Field("of all work; of prompts where `decode` is there", FleetPool)
-    decode: Field[FleetPool] = Field("replicas that make answers; only where prompts are computed apart", FleetPool)
-    number: Field[int] = Field("of its configuration in the space; breaks ties")
     same: Field[list[SameFleet]] = Field("other fleets of the same chips and numbers", list_of(SameFleet))
     output_tokens_per_s: Field[float] = Field("of the fleet (tokens/s)")
     output_tokens_per_s_per_chip: Field[float] = Field("of a chip (tokens/s)")
