@@ -7,32 +7,10 @@
 
 #include "base/text/format.h"
 #include "flopcast/parallel/fields.h"
-#include "report/render/table.h"
+#include "report/render/rows.h"
 
 namespace flopcast::report {
 namespace {
-
-constexpr std::size_t kColumns = 80;
-
-/// Words of a text over lines of a terminal: the first behind `first`, the others behind as many blanks.
-std::string folded(std::string_view first, std::string_view text) {
-  std::string out(first);
-  std::size_t width = first.size();
-  bool begins = true;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    if (!begins && width + 1 + word.size() > kColumns) {
-      out += '\n' + std::string(first.size(), ' ');
-      width = first.size();
-      begins = true;
-    }
-    out += fmt::format("{}{}", begins ? "" : " ", word);
-    width += word.size() + (begins ? 0 : 1);
-    begins = false;
-  }
-  return out + '\n';
-}
 
 bool is_the_best(const PlanReport& r, const PlanFound& found) {
   const PlanFound& best = r.best.front().found;
@@ -61,20 +39,22 @@ std::string side_by_side(const PlanReport& r) {
   for (const PlanLaunch& one : r.launches) {
     const std::string head = fmt::format("  {:<23}", launcher_words(one.launcher));
     if (!one.best) {
-      text += folded(head, fmt::format("none: {}", why_none(one)));
+      text += hanging(head, fmt::format("none: {}", why_none(one)));
       continue;
     }
-    text += folded(head, fmt::format("{} ({}): {}", short_time(one.best->time),
-                                     behind_words(r, *one.best), plan_words(one.best->plan)));
+    text += hanging(head, fmt::format("{} ({}): {}", short_time(one.best->time),
+                                      behind_words(r, *one.best), plan_words(one.best->plan)));
   }
   return text;
 }
 
-std::string launch_text(const PlanLaunch& one) {
+std::string launch_text(const PlanReport& r, const PlanLaunch& one) {
   const Launch& launch = one.launch;
-  std::string text = fmt::format("\nLaunch, {}\n", launcher_words(one.launcher));
+  const std::string head = fmt::format("\nLaunch of {}'s best ({}): ", launcher_words(one.launcher),
+                                       behind_words(r, *one.best));
+  std::string text = head.substr(0, 1) + hanging(head.substr(1), plan_words(one.best->plan), 2);
   for (const std::string& lost : launch.lost) {
-    text += folded("  ", fmt::format("NOT this plan: it cannot run {}", lost));
+    text += hanging("  ", fmt::format("NOT this plan: it cannot run {}", lost));
   }
   std::string script = launch_script(launch);
   while (!script.empty()) {
@@ -83,10 +63,10 @@ std::string launch_text(const PlanLaunch& one) {
     script.erase(0, std::min(end + 1, script.size()));
   }
   for (const PlanElsewhere& other : launch.elsewhere) {
-    text += folded("  # ", fmt::format("{} {} by {}", other.name, other.value, other.where));
+    text += hanging("  # ", fmt::format("{} {} by {}", other.name, other.value, other.where));
   }
-  for (const std::string& note : launch.notes) text += folded("  # ", note);
-  for (const std::string& assumed : one.assumed) text += folded("  # ", assumed);
+  for (const std::string& note : launch.notes) text += hanging("  # ", note);
+  for (const std::string& assumed : one.assumed) text += hanging("  # ", assumed);
   return text;
 }
 
@@ -94,12 +74,11 @@ std::string launch_text(const PlanLaunch& one) {
 
 std::string launches_text(const PlanReport& r) {
   const PlanLaunch* shown = shown_launch(r);
-  std::string text = r.launchable || r.launches.empty() ? "" : side_by_side(r);
-  if (shown != nullptr) text += launch_text(*shown);
-  if (!r.launchable && shown != nullptr) {
-    text += folded("  # ", "the others': --launchable NAME, or --json");
-  }
-  return text;
+  std::string text;
+  if (shown != nullptr) text += launch_text(r, *shown);
+  if (r.launchable || r.launches.empty()) return text;
+  if (shown != nullptr) text += hanging("  # ", "the others': --launchable NAME, or --json");
+  return text + side_by_side(r);
 }
 
 }  // namespace flopcast::report

@@ -13,6 +13,7 @@
 #include "report/estimate/report.h"
 #include "report/plan/launch.h"
 #include "report/plan/words.h"
+#include "report/render/rows.h"
 #include "report/render/scatter.h"
 
 namespace flopcast {
@@ -48,30 +49,25 @@ std::string price_words(const PlanCandidate& c) {
 /// What tells more of the best where others tie with it.
 std::string ties_words(const PlanReport& r) {
   if (!r.best.front().tie) return {};
-  std::string text = fmt::format(
-      "      one of those that tie: forecasts do not tell plans apart that differ by less than {}; "
-      "of these the leanest comes first\n",
-      percent(plan_odds().tie_time - 1));
   const double behind = r.best.front().found.time / r.search.pareto.front().time - 1;
-  if (behind > 0) {
-    text += fmt::format("      the fastest of all takes {} less by forecast\n",
-                        percent(behind / (1 + behind)));
-  }
-  return fit_text(text, kTextWidth);
+  const std::string fastest =
+      behind > 0 ? fmt::format("; the fastest takes {} less", percent(behind / (1 + behind))) : "";
+  return hanging("      ", fmt::format("the leanest of those that tie, within {}{}",
+                                       percent(plan_odds().tie_time - 1), fastest));
 }
 
 std::string winner_text(const PlanReport& r) {
   const PlanCandidate& w = r.best.front();
   std::string text =
-      fmt::format("\nBest  {}\n", plan_words(w.found.plan)) +
-      fmt::format("      {} a step (10-90 %: {} to {})\n      {} tokens/s, MFU {}\n",
-                  short_time(w.found.time), short_time(w.low), short_time(w.high),
-                  short_count(w.tokens_per_second), percent(w.mfu)) +
-      fmt::format("      {} GB (10-90 %: {} to {}) of {}, {}\n", gigabytes(w.found.memory),
-                  gigabytes(w.memory_low), gigabytes(w.memory_high), gigabytes(r.usable()),
-                  odds_words(w.fit_odds)) +
-      fmt::format("      {}{}\n", placement_words(w.found.placement), price_words(w)) +
-      ties_words(r);
+      '\n' + hanging("Best  ", plan_words(w.found.plan)) +
+      hanging("      ", fmt::format("{} a step (10-90 %: {} to {}), {} tokens/s, MFU {}",
+                                    short_time(w.found.time), short_time(w.low), short_time(w.high),
+                                    short_count(w.tokens_per_second), percent(w.mfu))) +
+      hanging("      ",
+              fmt::format("{} GB (10-90 %: {} to {}) of {}, {}", gigabytes(w.found.memory),
+                          gigabytes(w.memory_low), gigabytes(w.memory_high), gigabytes(r.usable()),
+                          odds_words(w.fit_odds))) +
+      hanging("      ", placement_words(w.found.placement) + price_words(w)) + ties_words(r);
   if (w.run && r.run) text += '\n' + whole_run_text(*w.run, *r.run);
   return text;
 }

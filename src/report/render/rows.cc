@@ -55,6 +55,27 @@ std::string folded_rows(std::string_view text, std::string_view ending, std::siz
   return out;
 }
 
+std::string hanging(std::string_view first, std::string_view text, std::size_t indent) {
+  const std::string next(indent == std::string_view::npos ? columns_of(first) : indent, ' ');
+  std::string out(first);
+  std::size_t width = columns_of(first);
+  bool begins = true;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (!begins && width + 1 + columns_of(word) > kTextColumns) {
+      out += '\n' + next;
+      width = next.size();
+      begins = true;
+    }
+    out += begins ? "" : " ";
+    out += word;
+    width += columns_of(word) + (begins ? 0 : 1);
+    begins = false;
+  }
+  return out + '\n';
+}
+
 std::string with_words(const Table& table, const std::vector<std::string>& words) {
   const std::string rows = table.text();
   std::size_t at = rows.find('\n') + 1;

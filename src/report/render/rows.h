@@ -17,6 +17,10 @@ inline constexpr std::size_t kTextColumns = 80;
 std::string folded_rows(std::string_view text, std::string_view ending = {},
                         std::size_t columns = kTextColumns);
 
+/// Words of a text in rows: the first behind `first`, the others `indent` columns in, or where it began.
+std::string hanging(std::string_view first, std::string_view text,
+                    std::size_t indent = std::string_view::npos);
+
 /// The table, and below each of its rows what it is of. @param words as many as there are rows
 std::string with_words(const Table& table, const std::vector<std::string>& words);
 
