@@ -46,6 +46,25 @@ class Native(Protocol):
     def html(self) -> str: ...
 
 
+class Lines:
+    """JSON lines of a search, as what answers are made of: each function makes a document, a text or a page of them."""
+
+    def __init__(
+        self, lines: str, json: Callable[[str], str], text: Callable[[str], str], html: Callable[[str], str]
+    ) -> None:
+        self.lines = lines
+        self._json, self._text, self._html = json, text, html
+
+    def json(self) -> str:
+        return self._json(self.lines)
+
+    def text(self) -> str:
+        return self._text(self.lines)
+
+    def html(self) -> str:
+        return self._html(self.lines)
+
+
 class Document:
     """One answer and its JSON, which is parsed when it is first asked for."""
 

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Points, data_frame, notebook_html, shown, sweep_texts, write_page
+from ._documents import Lines, Points, data_frame, notebook_html, shown, sweep_texts, write_page
 from ._estimates import PlanSettings, RunOptions, TrainingOptions, run_settings, setting_texts
 from ._files import PathLike, plain
 from ._machines import with_fits
@@ -18,27 +18,11 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack
 
 
-class _Searched:
-    """The JSON line of a search, as what answers are made of."""
-
-    def __init__(self, line: str) -> None:
-        self.line = line
-
-    def json(self) -> str:
-        return _native.plan_json(self.line)
-
-    def text(self) -> str:
-        return _native.plans_text(self.line)
-
-    def html(self) -> str:
-        return _native.plans_html(self.line)
-
-
 class PlanSearch(PlanPointFields):
     """What one search found. ``print`` shows the tables of `flopcast plan`."""
 
     def __init__(self, line: str) -> None:
-        super().__init__(_Searched(line))
+        super().__init__(Lines(line, _native.plan_json, _native.plans_text, _native.plans_html))
         self._line = line
 
     def to_pandas(self) -> Any:

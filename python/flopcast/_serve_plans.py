@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from . import _native
-from ._documents import data_frame, shown
+from ._documents import Lines, data_frame, shown
 from ._files import PathLike
 from ._machines import Fits, with_fits
 from .answers import ComparedFleetsFields, FleetsDocumentFields
@@ -59,43 +59,11 @@ class ServePlanSettings(TypedDict, total=False):
     seed: int
 
 
-class _Found:
-    """The JSON line of a search, as what answers are made of."""
-
-    def __init__(self, line: str) -> None:
-        self.line = line
-
-    def json(self) -> str:
-        return _native.serve_plan_json(self.line)
-
-    def text(self) -> str:
-        return _native.serve_plan_text(self.line)
-
-    def html(self) -> str:
-        return _native.serve_plan_html(self.line)
-
-
-class _Compared:
-    """The same of several clusters."""
-
-    def __init__(self, lines: str) -> None:
-        self.lines = lines
-
-    def json(self) -> str:
-        return _native.serve_plans_json(self.lines)
-
-    def text(self) -> str:
-        return _native.serve_plans_text(self.lines)
-
-    def html(self) -> str:
-        return _native.serve_plans_html(self.lines)
-
-
 class ServePlan(FleetsDocumentFields):
     """What a search for a fleet found. ``print`` shows the tables of `flopcast serve-plan`."""
 
     def __init__(self, line: str) -> None:
-        super().__init__(_Found(line))
+        super().__init__(Lines(line, _native.serve_plan_json, _native.serve_plan_text, _native.serve_plan_html))
         self._line = line
 
     @property
@@ -119,7 +87,7 @@ class ServePlans(ComparedFleetsFields):
     """The same search on several clusters. ``print`` shows them side by side, then the winner."""
 
     def __init__(self, lines: str) -> None:
-        super().__init__(_Compared(lines))
+        super().__init__(Lines(lines, _native.serve_plans_json, _native.serve_plans_text, _native.serve_plans_html))
         self._lines = lines
         #: a ``ServePlan`` for each cluster, in the order asked
         self.plans: list[ServePlan] = [ServePlan(line) for line in lines.splitlines(keepends=True)]

@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 #include <tuple>
 
-#include "base/text/utf8.h"
 #include "flopcast/parallel/fields.h"
 #include "support/plan_question.h"
+#include "support/rows.h"
 
 namespace flopcast::report {
 namespace {
@@ -90,13 +89,6 @@ TEST(PlanText, ASweepHasARowPerPoint) {
   EXPECT_THAT(text, HasSubstr("n 16"));
 }
 
-std::size_t widest(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t most = 0;
-  for (std::string line; std::getline(lines, line);) most = std::max(most, display_width(line));
-  return most;
-}
-
 PlanQuestion whole_run_question() {
   PlanQuestion q = plan_question();
   q.run = RunQuestion{};
@@ -117,13 +109,13 @@ TEST(PlanText, NoRowIsWiderThanATerminal) {
   q.base.overlap = {};
   const PlanReport one = answered(q);
   ASSERT_TRUE(one.fits());
-  EXPECT_LE(widest(plan_text(one)), 80U) << plan_text(one);
+  EXPECT_LE(test::widest_row(plan_text(one)), 80U) << plan_text(one);
   std::vector<PlanReport> several = {one};
   for (const char* on : {"2 x dgx-h200, rail NDR", "4 x dgx-a100, rail NDR, fabric.latency 3us"}) {
     q.cluster = on;
     several.push_back(answered(q));
   }
-  EXPECT_LE(widest(plans_text(several)), 80U) << plans_text(several);
+  EXPECT_LE(test::widest_row(plans_text(several)), 80U) << plans_text(several);
 }
 
 TEST(PlanText, TellsOfTheWholeRunAndHowLikelyAPlanFits) {

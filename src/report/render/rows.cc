@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "base/text/utf8.h"
+
 namespace flopcast::report {
 namespace {
-
-/// Characters of UTF-8.
-std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
 
 void add_folded_row(std::string_view line, std::string_view ending, std::size_t columns,
                     std::string& out) {
@@ -22,8 +17,8 @@ void add_folded_row(std::string_view line, std::string_view ending, std::size_t 
     const std::size_t end = std::min(line.find(' ', at), line.size());
     const std::string_view word = line.substr(at, end - at);
     at = end + 1;
-    const std::size_t last = at >= line.size() ? 0 : columns_of(ending);
-    if (!empty && columns_of(row) + 1 + columns_of(word) + last > columns) {
+    const std::size_t last = at >= line.size() ? 0 : display_width(ending);
+    if (!empty && display_width(row) + 1 + display_width(word) + last > columns) {
       out += row;
       out += ending;
       out += '\n';
@@ -45,7 +40,7 @@ std::string folded_rows(std::string_view text, std::string_view ending, std::siz
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = text.substr(at, end - at);
     at = end + 1;
-    if (columns_of(line) <= columns) {
+    if (display_width(line) <= columns) {
       out += line;
       out += '\n';
     } else {
@@ -56,21 +51,21 @@ std::string folded_rows(std::string_view text, std::string_view ending, std::siz
 }
 
 std::string hanging(std::string_view first, std::string_view text, std::size_t indent) {
-  const std::string next(indent == std::string_view::npos ? columns_of(first) : indent, ' ');
+  const std::string next(indent == std::string_view::npos ? display_width(first) : indent, ' ');
   std::string out(first);
-  std::size_t width = columns_of(first);
+  std::size_t width = display_width(first);
   bool begins = true;
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
-    if (!begins && width + 1 + columns_of(word) > kTextColumns) {
+    if (!begins && width + 1 + display_width(word) > kTextColumns) {
       out += '\n' + next;
       width = next.size();
       begins = true;
     }
     out += begins ? "" : " ";
     out += word;
-    width += columns_of(word) + (begins ? 0 : 1);
+    width += display_width(word) + (begins ? 0 : 1);
     begins = false;
   }
   return out + '\n';

@@ -5,6 +5,7 @@
 
 #include "report/serve/testing.h"
 #include "report/serve/words.h"
+#include "support/rows.h"
 
 namespace flopcast::report {
 namespace {
@@ -38,16 +39,6 @@ TEST(ServeText, HoldsEveryPartOfTheAnswer) {
   }
 }
 
-std::size_t widest_row(const std::string& text) {
-  std::size_t widest = 0, row = 0;
-  for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;
-    row = c == '\n' ? 0 : row + 1;
-    widest = std::max(widest, row);
-  }
-  return widest;
-}
-
 TEST(ServeText, KeepsTo80Columns) {
   ServeAnswer answer = test::made_serve_answer();
   answer.question.assumed.emplace_back(200, 'x');
@@ -60,7 +51,7 @@ TEST(ServeText, KeepsTo80Columns) {
     s->output_tokens_per_s = 1234567;
   }
   answer.question.assumed.pop_back();
-  EXPECT_LE(widest_row(serve_text(answer)), 80U) << serve_text(answer);
+  EXPECT_LE(test::widest_row(serve_text(answer)), 80U) << serve_text(answer);
 }
 
 TEST(ServeText, TheLargestLoadComesFirst) {

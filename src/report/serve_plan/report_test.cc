@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "flopcast/report/serve_plan.h"
+#include "support/rows.h"
 
 namespace flopcast {
 namespace {
@@ -42,16 +43,6 @@ ServePlanReport told_report() {
   report.launches = {launch};
   report.assumed = {"something"};
   return report;
-}
-
-std::size_t widest_plan_row(const std::string& text) {
-  std::size_t widest = 0, row = 0;
-  for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;
-    row = c == '\n' ? 0 : row + 1;
-    widest = std::max(widest, row);
-  }
-  return widest;
 }
 
 TEST(ServePlanText, TellsTheFleetAndHowItIsStarted) {
@@ -110,8 +101,8 @@ TEST(ServePlanText, KeepsTo80Columns) {
   none.answer.nearest = report.answer.best.front();
   report.on = "32 x dgx-h100 and so on, of a long name";
   for (const ServePlanReport& one : {report, largest, none}) {
-    EXPECT_LE(widest_plan_row(serve_plan_text(one)), 80U) << serve_plan_text(one);
-    EXPECT_LE(widest_plan_row(serve_plans_text(compare_serve_plans({one, one}))), 80U);
+    EXPECT_LE(test::widest_row(serve_plan_text(one)), 80U) << serve_plan_text(one);
+    EXPECT_LE(test::widest_row(serve_plans_text(compare_serve_plans({one, one}))), 80U);
   }
   EXPECT_THAT(serve_plan_text(report), HasSubstr("How 2 prefill replicas are started"));
   EXPECT_THAT(serve_plan_text(report), HasSubstr(" \\\n"));  // a shell reads it on

@@ -94,14 +94,9 @@ class CapacityFinder {
                  [&](std::size_t i) { scores[i] = largest_of(fleets[i], below); });
     for (std::size_t i = 0; i < fleets.size(); ++i) {
       Fate& fate = found_.fates[fleets[i].configuration];
-      if (!*scores[i]) {
-        const Diagnostic& error = scores[i]->error();
-        if (error.code != ErrorCode::kTooLarge) return error;
-        fate = Fate::kTooLarge;
-        continue;
-      }
+      if (auto problem = settle(*scores[i], fate)) return problem;
+      if (fate == Fate::kTooLarge) continue;
       ++found_.runs;
-      fate = Fate::kSimulated;
       take(**scores[i], below == 0);
     }
     return std::nullopt;

@@ -59,6 +59,12 @@ struct FleetScore {
 
 /// What one configuration was found to be, in the end.
 enum class Fate : std::uint8_t { kImpossible, kTooLarge, kBounded, kSimulated };
+/// What a run comes to; one that does not fit is no error. Errors: of every other kind.
+inline std::optional<Diagnostic> settle(const Result<FleetScore>& score, Fate& fate) {
+  fate = score ? Fate::kSimulated : Fate::kTooLarge;
+  if (score || score.error().code == ErrorCode::kTooLarge) return std::nullopt;
+  return score.error();
+}
 struct FleetFindings {
   std::vector<FleetScore>
       met;  ///< that meet the limits: of the fewest chips, or (front) on the front
@@ -175,14 +181,9 @@ class FleetFinder {
     });
     for (std::size_t i = 0; i < level.size(); ++i) {
       Fate& fate = found_.fates[level[i].configuration];
-      if (!*scores[i]) {
-        const Diagnostic& error = scores[i]->error();
-        if (error.code != ErrorCode::kTooLarge) return error;
-        fate = Fate::kTooLarge;
-        continue;
-      }
+      if (auto problem = settle(*scores[i], fate)) return problem;
+      if (fate == Fate::kTooLarge) continue;
       ++found_.runs;
-      fate = Fate::kSimulated;
       take(**scores[i]);
     }
     return std::nullopt;
