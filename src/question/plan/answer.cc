@@ -152,9 +152,6 @@ Result<std::optional<RounderStep>> rounder_of(const TrainingModel& training,
   options.global_batch = options.base.global_batch = rounder->global_batch;
   options.sequence = options.base.sequence = rounder->sequence;
   options.best = 1;
-  options.progress = [&run](std::uint64_t, std::uint64_t all) {
-    return !run.progress || run.progress(all, all);  // no more than can be stopped
-  };
   const Result<PlanSearch> search = search_plans(training, options);
   if (!search) return search.error();
   if (!search->complete || search->best.empty()) return std::optional<RounderStep>();
@@ -248,19 +245,34 @@ Result<PlanReport> answer(const PlanQuestion& question, const PlanRun& run) {
       TrainingModel::make(std::move(opened->model), std::move(opened->machine.cluster),
                           Catalog::builtin(), training_options);
   if (!training) return training.error();
-  Result<PlanSearch> search = search_plans(*training, search_options(report, run));
+  // Of the searches behind the first no more is told than that it is done; they can be stopped as well.
+  std::uint64_t whole = 0;
+  bool stopped = false;
+  PlanRun first = run, rest = run;
+  if (run.progress) {
+    first.progress = [&](std::uint64_t done, std::uint64_t all) {
+      whole = all;
+      return run.progress(done, all);
+    };
+    rest.progress = [&](std::uint64_t, std::uint64_t) {
+      stopped = stopped || (whole > 0 && !run.progress(whole, whole));
+      return !stopped;
+    };
+  }
+  Result<PlanSearch> search = search_plans(*training, search_options(report, first));
   if (!search) return search.error();
   report.shard = run.shard;
   report.shards = run.shards;
   report.search = std::move(*search);
   if (!report.search.complete) return std::move(report);
   if (const auto problem = estimate_best(*training, report)) return *problem;
-  if (auto problem = find_launches(*training, search_options(report, run), report)) {
+  if (auto problem = find_launches(*training, search_options(report, rest), report)) {
     return *std::move(problem);
   }
-  Result<std::optional<RounderStep>> rounder = rounder_of(*training, report, run);
+  Result<std::optional<RounderStep>> rounder = rounder_of(*training, report, rest);
   if (!rounder) return rounder.error();
   report.rounder = *rounder;
+  if (stopped) report.search.complete = false;
   return std::move(report);
 }
 
