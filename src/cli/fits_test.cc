@@ -313,5 +313,12 @@ TEST_F(Fits, WhatIsNoFitIsRefusedByName) {
   }
 }
 
+TEST_F(Fits, OfCollectivesAreTomlAndRefuseJson) {
+  const Answered asked = answer_to({"calibrate", "network", "examples/collectives.csv", "--json"});
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_THAT(asked.err, HasSubstr("--hold-out"));
+  EXPECT_EQ(asked.out, "");
+}
+
 }  // namespace
 }  // namespace flopcast::cli

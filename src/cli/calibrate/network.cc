@@ -36,6 +36,10 @@ int run_hold_out(Io& io, const CalibrateNetwork& command,
 }
 
 int run_calibrate(Io& io, const CalibrateNetwork& command) {
+  if (command.options.json && command.hold_out.empty()) {
+    return fail(io, flopcast::usage_error("--json", "a fit is TOML: only errors are JSON",
+                                          "--hold-out WHAT prints errors, -o FILE writes the fit"));
+  }
   const Result<std::vector<CollectiveSample>> samples = read_samples(io, command.table);
   if (!samples) return fail(io, samples.error());
   if (!command.hold_out.empty()) return run_hold_out(io, command, *samples);
