@@ -23,6 +23,9 @@ FUZZ_TARGET(data, size) {
   check(flopcast::at_microbatch(graph, 3).uses() == graph.uses());
   check(flopcast::unroll(graph, 2).kernels.size() == 2 * graph.kernels.size());
   const auto again = flopcast::parse_dataflow(flopcast::dataflow_toml(*workload), "again");
-  check(again.ok() && *again == *workload);
+  // What was left open is written out.
+  auto told = *workload;
+  told.assumed.clear();
+  check(again.ok() && *again == told);
   return 0;
 }
