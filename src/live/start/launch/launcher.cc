@@ -154,9 +154,15 @@ Result<pid_t> Launcher::spawn(const Command& command) {
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    take_descriptors(command);
-    ::execvpe(arguments[0], arguments.data(), variables.data());
-    const int error = errno;
+    int error = 0;
+    // It tells the guardian itself, before it starts anything: its maker may be killed at any time.
+    const pid_t self = ::getpid();
+    if (guardian_ && ::write(guardian_.get(), &self, sizeof self) != sizeof self) error = errno;
+    if (error == 0) {
+      take_descriptors(command);
+      ::execvpe(arguments[0], arguments.data(), variables.data());
+      error = errno;
+    }
     if (::write(out.get(), &error, sizeof error) < 0) ::_exit(126);
     ::_exit(127);
   }
@@ -167,8 +173,6 @@ Result<pid_t> Launcher::spawn(const Command& command) {
     ::waitpid(child, nullptr, 0);
     return cannot_start(words[0], error);
   }
-  if (guardian_ && ::write(guardian_.get(), &child, sizeof child) != sizeof child)
-    return cannot_start(words[0], errno);
   return child;
 }
 
