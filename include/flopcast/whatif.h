@@ -27,7 +27,8 @@ namespace flopcast {
 struct ScaleChange {
   std::string what;   ///< as the user wrote it
   double factor = 1;  ///< of its time; > 0
-  std::string words = {};  ///< that it was read from, where these say more than the number: "2x faster"
+  std::string words =
+      {};  ///< that it was read from, where these say more than the number: "2x faster"
 };
 
 /// What is asked: every field may be left empty. Changes are applied structure first, then order,

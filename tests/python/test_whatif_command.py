@@ -51,7 +51,7 @@ def test_a_question_without_an_answer_ends_with_five_and_says_why(ask):
         ([], "nothing is asked"),
         (["--set", "layer=8"], "did you mean 'layers'"),
         (["--set", "dp"], "expected WHAT=VALUE"),
-        (["--scale", "gemm=half"], "'half' is no number"),
+        (["--scale", "gemm=half"], "'half' is no factor"),
         (["--scale-only"], "scale"),
         (["--questions", "q.json", "--scale", "gemm=2"], "--questions"),
         (["--questions", "q.json", "--html", "x.html"], "--questions"),

@@ -447,8 +447,8 @@ TEST(TrainingModel, AnExpertAloneIsAProductLikeOthers) {
   const test::TemporaryFolder folder;
   const auto matrix_s = [&](unsigned ep, const std::string& share) {
     TrainingOptions options;
-    options.fits = {*read_fit_file(
-        folder.write(share + ".toml", "[all]\nexpert_share = " + share + "\n"))};
+    options.fits = {
+        *read_fit_file(folder.write(share + ".toml", "[all]\nexpert_share = " + share + "\n"))};
     const auto model =
         TrainingModel::make(*load_model("mixtral-8x7b"), *Catalog::builtin().cluster("dgx-h100"),
                             Catalog::builtin(), options);

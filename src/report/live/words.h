@@ -35,7 +35,7 @@ struct UnknownWork {
   std::uint64_t kernels = 0, bytes = 0;
   std::uint64_t unbounded = 0;  ///< of the kernels: what they can reach is not known either
   Time time, floor;             ///< as of LiveUnknown
-  double share = 0;  ///< of the GPUs' time that they would be if they took `floor`
+  double share = 0;             ///< of the GPUs' time that they would be if they took `floor`
 };
 UnknownWork unknown_work(const LiveReport& r);
 
