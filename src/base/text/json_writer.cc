@@ -99,6 +99,13 @@ void JsonWriter::text(std::string_view key, std::string_view value) {
   append_json_string(out_, value);
 }
 
+void JsonWriter::texts(std::string_view key, const std::vector<std::string>& values,
+                       Layout layout) {
+  begin_array(key, layout);
+  for (const std::string& value : values) text({}, value);
+  end_array();
+}
+
 void JsonWriter::integer(std::string_view key, std::int64_t value) {
   raw(key, fmt::format_int(value).c_str());
 }

@@ -30,6 +30,9 @@ class JsonWriter {
   void end_array() { end(']'); }
 
   void text(std::string_view key, std::string_view value);
+  /// An array of them.
+  void texts(std::string_view key, const std::vector<std::string>& values,
+             Layout layout = Layout::kBlock);
   void integer(std::string_view key, std::int64_t value);
   void count(std::string_view key, std::uint64_t value);
   void boolean(std::string_view key, bool value) { raw(key, value ? "true" : "false"); }

@@ -103,13 +103,6 @@ void write_sensitivities(JsonWriter& w, const std::vector<Sensitivity>& list) {
   w.end_array();
 }
 
-void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& texts,
-                 Layout layout = Layout::kBlock) {
-  w.begin_array(key, layout);
-  for (const std::string& text : texts) w.text({}, text);
-  w.end_array();
-}
-
 void write_candidate(JsonWriter& w, const PlanReport& report, const PlanCandidate& candidate) {
   w.begin_object();
   write_found(w, candidate.found);
@@ -142,11 +135,11 @@ void write_candidate(JsonWriter& w, const PlanReport& report, const PlanCandidat
   const PlanText megatron =
       write_plan(with_stages(candidate.found.plan, report.layers), PlanFormat::kMegatron);
   w.text("megatron", megatron.text);
-  write_texts(w, "megatron_lacks", megatron.lost);
+  w.texts("megatron_lacks", megatron.lost);
   write_run(w, candidate.run);
   if (report.shards > 1) {
     write_sensitivities(w, candidate.sensitivities);
-    write_texts(w, "assumed", candidate.assumed);
+    w.texts("assumed", candidate.assumed);
   }
   w.end_object();
 }
@@ -164,7 +157,7 @@ void write_refused(JsonWriter& w,
 }
 
 void write_launch_line(JsonWriter& w, const Launch& launch) {
-  write_texts(w, "environment", launch.environment, Layout::kLine);
+  w.texts("environment", launch.environment, Layout::kLine);
   w.text("command", launch.command);
   w.begin_array("files");
   for (const LaunchFile& file : launch.files) {
@@ -174,7 +167,7 @@ void write_launch_line(JsonWriter& w, const Launch& launch) {
     w.end_object();
   }
   w.end_array();
-  write_texts(w, "cannot_run", launch.lost);
+  w.texts("cannot_run", launch.lost);
   w.begin_array("told_elsewhere");
   for (const PlanElsewhere& other : launch.elsewhere) {
     w.begin_object({}, Layout::kLine);
@@ -184,7 +177,7 @@ void write_launch_line(JsonWriter& w, const Launch& launch) {
     w.end_object();
   }
   w.end_array();
-  write_texts(w, "notes", launch.notes);
+  w.texts("notes", launch.notes);
 }
 
 void write_launches(JsonWriter& w, const std::vector<PlanLaunch>& launches) {
@@ -207,7 +200,7 @@ void write_launches(JsonWriter& w, const std::vector<PlanLaunch>& launches) {
       w.count("plans", one.plans);
       write_refused(w, one.refused);
     }
-    write_texts(w, "assumed", one.assumed);
+    w.texts("assumed", one.assumed);
     w.end_object();
   }
   w.end_array();
@@ -232,7 +225,7 @@ void write_question(JsonWriter& w, const PlanReport& report) {
   for (const PlanChange& change : report.changes) w.text(change.name, change.value);
   w.end_object();
   w.text("launchable", report.launchable ? name(*report.launchable) : std::string_view());
-  write_texts(w, "named", report.named, Layout::kLine);
+  w.texts("named", report.named, Layout::kLine);
   w.boolean("placements", report.placements);
   w.boolean("launches", report.asked_launches);
   w.exact("memory_share", report.memory_share);
@@ -290,7 +283,7 @@ std::string document(const PlanReport& report, Layout layout) {
     w.null("leanest");
   }
   write_sensitivities(w, report.sensitivities);
-  write_texts(w, "assumed", report.assumed);
+  w.texts("assumed", report.assumed);
   write_rounder(w, report.rounder);
   w.text("hint", report.hint());
   w.end_object();

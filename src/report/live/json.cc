@@ -72,12 +72,6 @@ void write_unknown(JsonWriter& w, const LiveReport& r) {
   w.end_object();
 }
 
-void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& texts) {
-  w.begin_array(key, Layout::kLine);
-  for (const std::string& text : texts) w.text({}, text);
-  w.end_array();
-}
-
 }  // namespace
 
 std::string live_json(const LiveReport& r) {
@@ -105,9 +99,9 @@ std::string live_json(const LiveReport& r) {
   write_unknown(w, r);
   w.ratio("host_spread", r.host_spread);
   w.count("tainted_reads", r.tainted_reads);
-  write_texts(w, "tainted_where", r.tainted_where);
+  w.texts("tainted_where", r.tainted_where, Layout::kLine);
   w.count("assumed_values", r.assumed);
-  write_texts(w, "unsupported", r.unsupported);
+  w.texts("unsupported", r.unsupported, Layout::kLine);
   w.end_object();
   return std::move(w).take();
 }

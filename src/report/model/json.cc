@@ -7,12 +7,6 @@
 namespace flopcast {
 namespace {
 
-void write_texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
-  json.begin_array(key, JsonWriter::Layout::kLine);
-  for (const std::string& text : texts) json.text({}, text);
-  json.end_array();
-}
-
 void write_parameters(JsonWriter& json, const Model& model) {
   const Parameters parameters = count_parameters(model);
   json.begin_object("parameters", JsonWriter::Layout::kLine);
@@ -99,7 +93,7 @@ void write_stored(JsonWriter& json, const StoredPrecision& stored) {
   json.text("dense", name(stored.dense));
   json.text("experts", name(stored.experts));
   json.text("kv_cache", stored.kv_cache ? name(*stored.kv_cache) : "");
-  write_texts(json, "mixed", stored.mixed);
+  json.texts("mixed", stored.mixed, JsonWriter::Layout::kLine);
   json.end_object();
 }
 
@@ -114,8 +108,8 @@ void write_model(JsonWriter& json, const Model& model) {
   json.integer("max_sequence", model.max_sequence);
   json.boolean("tied_embeddings", model.tied_embeddings);
   write_stored(json, model.stored);
-  write_texts(json, "unpriced", model.unpriced);
-  write_texts(json, "notes", model.notes);
+  json.texts("unpriced", model.unpriced, JsonWriter::Layout::kLine);
+  json.texts("notes", model.notes, JsonWriter::Layout::kLine);
   json.begin_array("layers");
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) write_layers(json, model, kind);
   json.end_array();

@@ -60,20 +60,14 @@ void write_summary_object(JsonWriter& w, std::string_view key,
   w.end_object();
 }
 
-void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& texts) {
-  w.begin_array(key);
-  for (const std::string& text : texts) w.text({}, text);
-  w.end_array();
-}
-
 /// The four kinds of flags of a launch.
 void write_launch(JsonWriter& w, const std::optional<LaunchedFlags>& flags) {
   if (!flags) return w.null("launch");
   w.begin_object("launch");
-  write_texts(w, "used", flags->used);
-  write_texts(w, "without_meaning", flags->without_meaning);
-  write_texts(w, "unmodelled", flags->unmodelled);
-  write_texts(w, "unknown", flags->unknown);
+  w.texts("used", flags->used);
+  w.texts("without_meaning", flags->without_meaning);
+  w.texts("unmodelled", flags->unmodelled);
+  w.texts("unknown", flags->unknown);
   w.end_object();
 }
 
@@ -254,7 +248,7 @@ void write_timeline(JsonWriter& w, const ServeTimeline& timeline) {
 void write_serve_answer(JsonWriter& w, const ServeAnswer& answer) {
   write_question(w, answer.question);
   w.text("words", serve_line(answer.question));
-  write_texts(w, "assumed", answer.question.assumed);
+  w.texts("assumed", answer.question.assumed);
   write_launch(w, answer.question.launch);
   write_serve_summary(w, answer.summary);
   if (answer.verdict) {
@@ -268,7 +262,7 @@ void write_serve_answer(JsonWriter& w, const ServeAnswer& answer) {
   w.begin_array("pools");
   for (const ServePool& pool : answer.pools) write_pool(w, pool);
   w.end_array();
-  write_texts(w, "limits", answer.limits);
+  w.texts("limits", answer.limits);
   write_variants(w, "next", answer.next);
   write_variants(w, "sensitivity", answer.sensitivity);
   write_curve(w, answer);
