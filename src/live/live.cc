@@ -347,6 +347,7 @@ LiveReport LiveRun::report() {
   }
   std::stable_sort(report.unknown.begin(), report.unknown.end(),
                    [](const LiveUnknown& a, const LiveUnknown& b) { return a.floor > b.floor; });
+  report.unmatched = work_.kernels().unmatched();
   report.unsupported = remarks_.unsupported();
   TaintSummary taint = daemon_->taint();
   report.tainted_reads = taint.reads;
@@ -390,7 +391,7 @@ Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
   if (!cluster) return cluster.error();
   const Result<Layout> layout = layout_of(request, *cluster);
   if (!layout) return layout.error();
-  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog);
+  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog, request.operators);
   if (!work) return work.error();
   LiveRequest filled = request;
   if (auto problem = take_host(*cluster, filled)) return *problem;

@@ -107,8 +107,11 @@ int write_json(Io& io, const fs::path& path, const LiveReport& report) {
 /// The page of a replay: what a profiler would have recorded of the run, and what that explains of it.
 int write_replay(Io& io, const fs::path& path, const LiveReport& report) {
   if (path.empty()) return kDone;
-  const Result<TraceSet> timeline = report.timeline(std::nullopt);
+  Result<TraceSet> timeline = report.timeline(std::nullopt);
   if (!timeline) return fail(io, timeline.error());
+  std::string unknown = live_unknown_work(report);
+  std::replace(unknown.begin(), unknown.end(), '\n', ' ');
+  if (!unknown.empty()) timeline->anomalies.add("unknown work", [&] { return unknown; });
   Result<Replay> replayed = replay(*timeline);
   if (!replayed) return fail(io, replayed.error());
   tell_worth(*timeline, {}, *replayed);
@@ -250,6 +253,11 @@ void add_run_options(CLI::App& app, RunCommand& command) {
                  "operators of up to N elements are computed with execute:N (16384)")
       ->type_name("POLICY")
       ->capture_default_str();
+  app.add_option(
+         "--operators", program.operators,
+         "What operators and kernels of your own do, as catalog/live/operators.toml says it of "
+         "those that are known; these go first")
+      ->type_name("FILE.toml");
   app.add_flag("--no-fork-server", program.no_fork_server,
                "Start every rank alone, instead of loading PyTorch once for all");
   add_trace_out(app, "the run as a timeline", command.trace_out);
