@@ -34,9 +34,17 @@ std::optional<Diagnostic> Session::take(std::uint32_t process, std::uint32_t thr
   return std::nullopt;
 }
 
+std::optional<Diagnostic> Session::retake(std::uint32_t process, std::uint32_t thread,
+                                          const Record& record, std::string_view signature) {
+  Process& p = state_->processes[process];
+  if (auto problem = check_record(p.rank, record)) return problem;
+  return state_->in_turn(p, thread, record, signature);
+}
+
 std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_t number,
                                                   const Record& record,
                                                   std::string_view signature) {
+  if (listener) listener->took(process.number, number, record, signature);
   Thread& thread = thread_of(process, number, record);
   ++thread.records;
   heard += thread.helper ? 0 : 1;
@@ -372,6 +380,10 @@ std::vector<SessionAnswer> Session::advance() {
       moved = state_->answer_what_can_be(answers) || moved;
     }
   } while (answers.empty() && state_->let_settlers_be_late());
+  for (const SessionAnswer& answer : answers) {
+    if (state_->listener && (answer.status != 0 || answer.value != 0))
+      state_->listener->answered(answer);
+  }
   return answers;
 }
 
@@ -416,12 +428,22 @@ std::uint32_t Session::add_process(std::int32_t rank) {
   process.instance = static_cast<std::uint32_t>(
       std::count_if(state_->processes.begin(), std::prev(state_->processes.end()),
                     [rank](const Process& other) { return other.rank == rank; }));
+  if (state_->listener) state_->listener->came(rank);
   // Its first thread runs from the beginning, though it has said nothing yet.
   state_->thread_of(process, 0, Record());
   return static_cast<std::uint32_t>(state_->processes.size() - 1);
 }
 
+void Session::set_listener(SessionListener* listener) { state_->listener = listener; }
+
+void Session::stand_still(std::uint32_t process, std::uint32_t thread) {
+  const auto found = state_->processes[process].threads.find(thread);
+  if (found != state_->processes[process].threads.end() && found->second.doing == Doing::kRuns)
+    found->second.doing = Doing::kIdles;
+}
+
 void Session::lose(std::uint32_t process) {
+  if (state_->listener) state_->listener->lost(process);
   Process& gone = state_->processes[process];
   for (auto& [number, thread] : gone.threads) thread.doing = Doing::kEnded;
 }

@@ -55,6 +55,17 @@ struct Leap {
   std::uint64_t heard = 0;  ///< records of threads, but helpers, taken so far
 };
 
+/// Hears what a session hears and says, in the order in which it acts on it.
+class SessionListener {
+ public:
+  virtual ~SessionListener() = default;
+  virtual void came(std::int32_t rank) = 0;  ///< a process; they are numbered from 0
+  virtual void took(std::uint32_t process, std::uint32_t thread, const Record& record,
+                    std::string_view signature) = 0;
+  virtual void lost(std::uint32_t process) = 0;
+  virtual void answered(const SessionAnswer& answer) = 0;  ///< that says more than a time
+};
+
 class Session {
  public:
   /// @param work must live as long as the session
@@ -70,6 +81,11 @@ class Session {
   /// signature. @return what is wrong with it: such a process cannot go on
   std::optional<Diagnostic> take(std::uint32_t process, std::uint32_t thread, const Record& record,
                                  std::string_view signature);
+  /// The same where the order of the process's calls is already known to be that of these records.
+  std::optional<Diagnostic> retake(std::uint32_t process, std::uint32_t thread,
+                                   const Record& record, std::string_view signature);
+  /// The thread says nothing before it is woken, and is not heard to say so.
+  void stand_still(std::uint32_t process, std::uint32_t thread);
   /// The process is gone, whatever it was about to say.
   void lose(std::uint32_t process);
 
@@ -79,6 +95,9 @@ class Session {
   /// come; whether they have. Until it says so, nothing happens later
   void set_outside(std::function<bool(const Leap& leap)> is_quiet,
                    std::function<bool(std::uint32_t process, Time at)> look = {});
+
+  /// @param listener lives as long as the session, or until another takes its place; null: nobody
+  void set_listener(SessionListener* listener);
 
   /// The run's time as threads in real time are to see it: what they were told has happened by then, and no call's
   /// time-out has been passed over.

@@ -180,6 +180,7 @@ struct Session::State {
 
   Work& work;
   HostTimes times;
+  SessionListener* listener = nullptr;
   GrowingRun run;
   StringTable names;
   std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
