@@ -33,6 +33,8 @@ constexpr auto kFailTogether = std::chrono::milliseconds(100);
 constexpr auto kEndIsKnown = std::chrono::seconds(1);
 /// So long may a rank compute, or load a library, before it is asked after.
 constexpr auto kSilence = std::chrono::seconds(10);
+/// And again after so many times as long.
+constexpr int kRarer = 3;
 /// So long after the first processes of a program others may come: they import much.
 constexpr auto kOthersCome = std::chrono::seconds(60);
 
@@ -117,7 +119,7 @@ class LiveRun {
   bool stopped_ = false;
   Clock::time_point told_at_, heard_at_ = Clock::now(), moved_at_ = Clock::now();
   Clock::duration silence_ = kSilence;
-  Time horizon_;
+  std::uint64_t progress_ = 0;
 };
 
 // --- the start ----------------------------------------------------------------------------------
@@ -272,9 +274,9 @@ void LiveRun::tell_how_it_goes() {
   const Clock::time_point now = Clock::now();
   if (now - told_at_ < std::chrono::milliseconds(200)) return;
   told_at_ = now;
-  // Threads that only ask whether something has ended (NCCL's watchdog) are no sign of life.
-  if (session_.horizon() != horizon_) {
-    horizon_ = session_.horizon();
+  // Threads that only look again and again whether something has come are no sign of life.
+  if (session_.progress() != progress_) {
+    progress_ = session_.progress();
     heard_at_ = now;
     silence_ = kSilence;
   }
@@ -282,16 +284,13 @@ void LiveRun::tell_how_it_goes() {
     outputs_->show(observer_.status(teller_.end(), real_s(), layout_.ranks, session_.waiting()));
   }
   if (!observer_.notice || now - heard_at_ < silence_) return;
-  silence_ *= 2;
-  const auto holds_back = session_.holds_back();
-  if (!holds_back) return;
-  const auto& [rank, call] = *holds_back;
-  observer_.notice(fmt::format(
-      "rank {} has said nothing for {:.0f} s{}, and {} of {} ranks wait: it computes, or waits for "
-      "something outside the run",
-      rank, std::chrono::duration<double>(now - heard_at_).count(),
-      call.empty() ? std::string() : fmt::format(" since its call '{}'", call), session_.waiting(),
-      layout_.ranks));
+  silence_ *= kRarer;
+  const double since_s = std::chrono::duration<double>(now - heard_at_).count();
+  const std::string who = daemon_->who_is_waited_for(since_s);
+  if (who.empty()) return;
+  observer_.notice(
+      fmt::format("nothing has gone on for {:.0f} s of real time, and {} of {} ranks wait\n{}",
+                  since_s, session_.waiting(), layout_.ranks, who));
 }
 
 /// A launcher that says nowhere how many ranks it starts may start another.

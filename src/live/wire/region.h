@@ -70,9 +70,22 @@ struct Watch {
   Place places[kPlaces];
 };
 
+/// Where threads of a process are. The engine asks; a thread of the process that does nothing else answers.
+struct Stacks {
+  static constexpr std::uint32_t kThreads = 16;
+  std::atomic<std::uint32_t> wanted;  ///< questions so far: the futex that the thread waits for
+  std::atomic<std::uint32_t> told;    ///< of them, those that are answered
+  std::uint32_t count;                ///< threads that the question is about
+  std::int32_t threads[kThreads];     ///< as the system numbers them
+  std::uint64_t handles[kThreads];    ///< as their C library does; 0: not known
+  std::uint8_t python[kThreads];      ///< 1: the lines are Python's, else functions
+  /// A thread's name, and a line for each call, innermost first. Ends with 0.
+  char text[kThreads][4096];
+};
+
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 4;
+  static constexpr std::uint32_t kVersion = 5;
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
@@ -84,6 +97,7 @@ struct Region {
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
   TaintedReads tainted;
   Watch watch;
+  Stacks stacks;
   Ring rings[kThreads];
   Arena arena;
 };

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <random>
 
+#include "live/engine/daemon/peer.h"
 #include "live/engine/session/record_check.h"
 #include "live/wire/mail.h"
 
@@ -72,22 +73,6 @@ std::string fresh_name() {
 }
 
 }  // namespace
-
-/// Expected while it has no region yet.
-struct Daemon::Peer {
-  Hello hello;
-  Descriptor socket, memory;
-  Region* region = nullptr;
-  bool gone = false;
-  Time looks_at = Time::min();                          ///< its watchdogs, last
-  std::vector<std::pair<std::uint32_t, Record>> early;  ///< of a guest: thread, what it said
-  std::uint32_t threads() const {
-    return region ? std::min(region->threads.load(std::memory_order_acquire), Region::kThreads) : 0;
-  }
-  ~Peer() {
-    if (region) ::munmap(region, sizeof(Region));
-  }
-};
 
 Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const MachineFacts& machine) {
   std::string name = fresh_name();
@@ -312,23 +297,33 @@ std::chrono::nanoseconds patience(const Leap& leap) {
   return std::min(most, std::chrono::nanoseconds(leap.over.ps / 1000 / kSlowerThanPatience));
 }
 
+std::vector<pid_t> Daemon::processes_alive() const {
+  std::vector<pid_t> processes;
+  for (const auto& peer : peers_) {
+    if (!peer->gone && peer->region) processes.push_back(peer->hello.pid);
+  }
+  return processes;
+}
+
+std::unordered_set<pid_t> Daemon::clocked_threads() const {
+  std::unordered_set<pid_t> clocked;
+  for (const auto& peer : peers_) {
+    if (peer->gone || !peer->region) continue;
+    for (std::uint32_t t = 0; t < peer->threads(); ++t)
+      clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
+    for (const Watch::Place& place : peer->region->watch.places)
+      clocked.insert(place.thread.load(std::memory_order_relaxed));
+  }
+  return clocked;
+}
+
 /// Whether the processes of the run, and all that this one has started for them, stand still, and nothing of what they
 /// said is unheard.
 bool Daemon::is_quiet(const Leap& leap) {
   const auto now = std::chrono::steady_clock::now();
   if (!quiet_at_ || quiet_at_->second != leap.heard) quiet_at_ = std::pair(now, leap.heard);
   if (now - quiet_at_->first < patience(leap)) return false;
-  std::vector<pid_t> processes;
-  std::unordered_set<pid_t> clocked;
-  for (const auto& peer : peers_) {
-    if (peer->gone || !peer->region) continue;
-    processes.push_back(peer->hello.pid);
-    for (std::uint32_t t = 0; t < peer->threads(); ++t)
-      clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
-    for (const Watch::Place& place : peer->region->watch.places)
-      clocked.insert(place.thread.load(std::memory_order_relaxed));
-  }
-  return quiet_.look(processes, clocked) && !anything_written();
+  return quiet_.look(processes_alive(), clocked_threads()) && !anything_written();
 }
 
 /// What watchdogs are told next has happened by the time that they see.
@@ -363,10 +358,12 @@ bool Daemon::look(std::uint32_t process, Time at) {
     futex_wake(watch.wanted);
   }
   const std::uint32_t done = watch.wanted.load() + 1;
-  return all([done](const Watch::Place& place) {
+  const bool have_looked = all([done](const Watch::Place& place) {
     const std::uint32_t looked = place.looked.load(std::memory_order_acquire);
     return looked == 0 || looked == done;
   });
+  if (!have_looked) looking_ = process;
+  return have_looked;
 }
 
 void Daemon::look_who_is_gone() {
@@ -397,6 +394,7 @@ std::optional<Diagnostic> Daemon::step() {
   bool heard = hear_guests(problem);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) heard = hear(p, problem) || heard;
   if (problem) return problem;
+  looking_.reset();
   const std::vector<SessionAnswer> answers = session_.advance();
   show_present();
   for (const SessionAnswer& one : answers) {
@@ -413,6 +411,7 @@ std::optional<Diagnostic> Daemon::step() {
   if (now - looked_ > kLookWhoIsGoneAfter) {
     looked_ = now;
     look_who_is_gone();
+    look_who_has_stopped();
   }
   common_->bell.sleep([this] { return !anything_written(); }, kLookAgainNs);
   return std::nullopt;

@@ -12,6 +12,24 @@
 
 namespace flopcast::live {
 
+namespace {
+
+/// Loops that only wait for something say these, for ever if it never comes.
+bool is_work(Act act) {
+  switch (act) {
+    case Act::kIdle:
+    case Act::kWoken:
+    case Act::kSleep:
+    case Act::kAskEvent:
+    case Act::kAskStream:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
 // --- records ------------------------------------------------------------------------------------
 
 /// Records are acted on in the order of the process's calls.
@@ -48,6 +66,11 @@ std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_
   Thread& thread = thread_of(process, number, record);
   ++thread.records;
   heard += thread.helper ? 0 : 1;
+  progress += thread.helper || !is_work(record.act) ? 0 : 1;
+  if (std::exchange(thread.unheard, false)) {
+    thread.doing = Doing::kRuns;
+    wait_until(thread, passed);
+  }
   if (thread.clock > kLastTime) return time_is_over(process.rank);
   return act(process, number, record, signature);
 }

@@ -66,6 +66,14 @@ class SessionListener {
   virtual void answered(const SessionAnswer& answer) = 0;  ///< that says more than a time
 };
 
+/// A thread that others wait for.
+struct Holder {
+  std::uint32_t process = 0, thread = 0;  ///< in the session; the thread's ring
+  std::int32_t rank = 0;
+  Time at;
+  std::string call;  ///< the last that was heard of; empty: none
+};
+
 class Session {
  public:
   /// @param work must live as long as the session
@@ -115,9 +123,16 @@ class Session {
   std::vector<ToldTask> take_settled(Time before);
   /// Processes of which every thread waits, idles or has ended.
   std::size_t waiting() const;
-  /// A process that the others may be waiting for, by rank, and the name of the last call of its that was
-  /// heard of: it computes, or is stuck outside the run. None if nobody runs.
-  std::optional<std::pair<std::int32_t, std::string>> holds_back() const;
+  /// Threads that run, as far as is known: nothing happens that is later than the first of them, and so no other can be
+  /// answered. Earliest first.
+  std::vector<Holder> holders() const;
+  /// Processes whose threads stand still though none of the run does anything first: they wait for something else.
+  std::vector<Holder> outsiders() const;
+  /// A thread that has stopped without a word, in a call that nobody watches: it is taken for one that stands still until it
+  /// says something.
+  void stands_still(const Holder& thread);
+  /// So many records have been taken that are work: neither sleep, nor standing still, nor a question.
+  std::uint64_t progress() const;
 
   GrowingRun& run();                                   ///< its graph
   std::string_view name_of(std::uint32_t name) const;  ///< text of a task's name

@@ -65,7 +65,9 @@ struct Thread {
   std::uint64_t name =
       0;                ///< who made it and in which order: the order of what happens at one time
   bool helper = false;  ///< holds nobody up
-  Time clock;           ///< end of its last settled task, and what has passed since
+  bool unheard =
+      false;  ///< idles, though it has not said so: what it says next comes when the run has come this far
+  Time clock;                ///< end of its last settled task, and what has passed since
   Time until = Time::max();  ///< if it idles: goes on then by itself
   GrowingTask last = kNoGrowingTask;
   std::uint32_t records = 0;
@@ -188,6 +190,7 @@ struct Session::State {
   std::uint32_t hubs = 0;
   std::function<bool(const Leap&)> is_quiet;      ///< null: nothing ever goes on outside
   std::uint64_t heard = 0;                        ///< records of threads, but helpers
+  std::uint64_t progress = 0;                     ///< those of them that are work
   std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
   Time look_at = Time::max();                     ///< no call's time-out may come before
   Time shown;                                     ///< ends that threads in real time were told of

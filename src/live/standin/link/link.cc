@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "live/standin/stacks/teller.h"
 #include "live/wire/socket.h"
 
 namespace flopcast::live {
@@ -116,6 +117,7 @@ Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
   struct ::stat facts {};
   if (::fstat(socket.get(), &facts) == 0) socket_file_ = facts.st_ino;
   socket_ = socket.release();
+  begin_telling(region_->stacks);
 }
 
 Link& Link::get() {

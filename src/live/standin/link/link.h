@@ -107,7 +107,7 @@ class Link {
   /// The thread that this one is about to start: it begins now, and the engine knows.
   Speaker& make_thread();
   /// This is that thread.
-  static void enter(Speaker& speaker) { own_speaker = &speaker; }
+  static void enter(Speaker& speaker);
   /// It has ended, or was not started after all. @return where
   Moment end_thread(Speaker& speaker);
 
