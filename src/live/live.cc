@@ -84,7 +84,7 @@ class LiveRun {
         timeline_(std::make_shared<TimelineWriter>(
             cluster.chip.name, static_cast<std::int32_t>(cluster.chip.cores))) {}
 
-  std::optional<Diagnostic> start(const Cluster& cluster);
+  std::optional<Diagnostic> start(const Cluster& cluster, const Catalog& catalog);
   std::optional<Diagnostic> drive();
   LiveReport report();
 
@@ -150,8 +150,8 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
   return all;
 }
 
-std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
-  MachineFacts machine{.device = device_facts(cluster.chip),
+std::optional<Diagnostic> LiveRun::start(const Cluster& cluster, const Catalog& catalog) {
+  MachineFacts machine{.device = device_facts(cluster, catalog),
                        .devices = std::max(layout_.of_node(), 1U),
                        .chips = layout_.ranks,
                        .start_ns = request_.start_ns,
@@ -395,7 +395,7 @@ Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
   LiveRequest filled = request;
   if (auto problem = take_host(*cluster, filled)) return *problem;
   LiveRun run(filled, observer, *cluster, std::move(*work), *layout);
-  if (auto problem = run.start(*cluster)) return *problem;
+  if (auto problem = run.start(*cluster, catalog)) return *problem;
   if (auto problem = run.drive()) return *problem;
   return run.report();
 }
