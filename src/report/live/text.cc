@@ -215,8 +215,8 @@ std::string live_unknown_work(const LiveReport& r) {
 
 std::string live_text(const LiveReport& r) {
   if (r.ranks.empty()) return first_line(r) + "no rank used a GPU\n";
-  return first_line(r) + steps_line(r) + live_unknown_work(r) + times_text(r) + memory_text(r) +
-         coverage_text(r) + unknown_text(r.unknown) + remarks_text(r);
+  return first_line(r) + resolved_lines(r) + steps_line(r) + live_unknown_work(r) + times_text(r) +
+         memory_text(r) + coverage_text(r) + unknown_text(r.unknown) + remarks_text(r);
 }
 
 }  // namespace flopcast
