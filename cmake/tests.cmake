@@ -52,7 +52,7 @@ if(test_sources MATCHES "/live/standin/values/")
 endif()
 
 set(counting_sources)
-foreach(name IN ITEMS count program value)
+foreach(name IN ITEMS arrange count elementwise number program run value)
   list(APPEND counting_sources ${PROJECT_SOURCE_DIR}/src/live/standin/triton/${name}.cc)
 endforeach()
 if(test_sources MATCHES "/live/standin/triton/")

@@ -10,7 +10,6 @@
 
 #include "live/standin/torch/random.h"
 #include "live/standin/torch/replay.h"
-#include "live/standin/torch/settings.h"
 #include "live/standin/values/plugin.h"
 
 namespace flopcast::plugin {
@@ -170,7 +169,7 @@ bool cannot_hold(const Call& call, const Values& outputs) {
     });
   }
   const bool all = integral || call.what.shape_by_data;
-  return !plain || most > (all ? settings().integers : settings().elements);
+  return !plain || most > (all ? flopcast_live_values()->integers : flopcast_live_values()->elements);
 }
 
 /// PyTorch's own kernel, for its launches. @return why it failed, where that does not matter

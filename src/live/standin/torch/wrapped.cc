@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "live/standin/torch/execute.h"
-#include "live/standin/torch/settings.h"
 #include "live/standin/values/plugin.h"
 
 namespace flopcast::plugin {
@@ -87,7 +86,7 @@ Look look_at(Call& call) {
 bool is_small(const Call& call, const Look& look) {
   if (!call.what.executable || !call.plain || !look.any_gpu) return false;
   const bool all = look.integral || call.what.shape_by_data;
-  return look.most <= (all ? settings().integers : settings().elements);
+  return look.most <= (all ? flopcast_live_values()->integers : flopcast_live_values()->elements);
 }
 
 /// Copies that are no kernel: between host and device, and of alike tensors.

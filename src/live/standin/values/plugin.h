@@ -8,9 +8,27 @@
 #define FLOPCAST_PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))
 
 /// Of these declarations. A plug-in that was compiled with another one does not start.
-inline constexpr std::uint32_t kFlopcastPluginVersion = 3;
+inline constexpr std::uint32_t kFlopcastPluginVersion = 4;
 
 FLOPCAST_PLUGIN_EXPORT std::uint32_t flopcast_live_version();
+
+/// What a run wants of values.
+struct FlopcastValues {
+  /// Operators and kernels are executed whose tensors all have at most so many elements.
+  std::int64_t elements = 16384;
+  /// Operators on integers and booleans alone up to here.
+  std::int64_t integers = std::int64_t{1} << 22;
+  /// Exponent of the law by which tainted scores choose; 0: all are chosen as often.
+  double skew = 0;
+  /// The first read of a tainted value ends the run.
+  bool strict = false;
+  /// What one tainted floating-point number is read as, and whether code that looks for numbers that are not finite reads
+  /// zero all the same.
+  double tainted = 0;
+  bool spares_checks = true;
+};
+/// They stay as they are.
+FLOPCAST_PLUGIN_EXPORT const FlopcastValues* flopcast_live_values();
 
 /// Whether all of these bytes are valid.
 FLOPCAST_PLUGIN_EXPORT bool flopcast_live_valid(const void* at, std::size_t bytes);

@@ -9,28 +9,13 @@
 
 #include "live/standin/link/link.h"
 #include "live/standin/values/inside.h"
+#include "live/standin/values/settings.h"
 #include "live/standin/values/stack.h"
 
 namespace flopcast::live {
 namespace {
 
-/// Of words with commas between them.
-bool has_word(std::string_view words, std::string_view word) {
-  while (!words.empty()) {
-    const std::size_t end = std::min(words.find(','), words.size());
-    if (words.substr(0, end) == word) return true;
-    words.remove_prefix(std::min(end + 1, words.size()));
-  }
-  return false;
-}
-
-bool is_strict() {
-  static const bool strict = [] {
-    const char* values = std::getenv("FLOPCAST_LIVE_VALUES");
-    return values && has_word(values, "strict");
-  }();
-  return strict;
-}
+bool is_strict() { return value_settings().strict; }
 
 std::string what_is_read(std::size_t bytes) {
   const char* name = operator_inside();
