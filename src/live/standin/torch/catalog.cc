@@ -79,6 +79,10 @@ const Names kWriteStatistics = {"aten::native_batch_norm", "aten::cudnn_batch_no
 /// Of tainted gradients none is infinite: what was found (second argument) stays as it was.
 const Names kFindNothing = {"aten::_amp_foreach_non_finite_check_and_unscale_"};
 
+/// The first step of these makes momentum, which is whatever memory was before. Its argument, and the one that says so.
+const std::map<std::string_view, std::pair<std::size_t, int>> kMakesMomentum = {
+    {"aten::_fused_sgd_", {2, 9}}, {"aten::_fused_sgd_.tensor_lr", {2, 9}}};
+
 bool writes(const c10::Argument& argument) {
   return argument.alias_info() && argument.alias_info()->isWrite();
 }
@@ -124,6 +128,9 @@ void describe_arguments(const c10::FunctionSchema& schema, Operator& what) {
     known.written = (writes(argument) && !keeps) || statistics;
     known.read = statistics || !(writes(argument) && only_out);
     if (notes != kNotes.end() && notes->second.arguments.count(i) > 0) known.read = false;
+    if (const auto made = kMakesMomentum.find(what.name);
+        made != kMakesMomentum.end() && made->second.first == i)
+      known.unread_if = made->second.second;
     what.arguments.push_back(known);
     if (is_generator(argument)) what.generator = static_cast<int>(i);
   }

@@ -138,7 +138,7 @@ class ReadsNumber {
  public:
   explicit ReadsNumber(const Call& call) {
     if (only_launches()) return;
-    const bool scalar = call.what.left_alone;
+    const bool scalar = call.what.name == "aten::_local_scalar_dense";
     if (!scalar && call.what.name != "aten::copy_") return;
     const at::Tensor& from = call.arguments[scalar ? 0 : 1].toTensor();
     const at::Tensor& to = scalar ? from : call.arguments[0].toTensor();
