@@ -427,7 +427,7 @@ TaintSummary Daemon::taint() const {
     all.assumed += told.assumed.load();
     if (told.state.load(std::memory_order_acquire) != TaintedReads::kWritten) continue;
     const std::string_view first(told.first, strnlen(told.first, sizeof told.first));
-    all.first.push_back(fmt::format("rank {}: {}", peer->region->rank, first));
+    all.first.push_back(fmt::format("rank {}: {}", peer->hello.rank, first));
   }
   return all;
 }
