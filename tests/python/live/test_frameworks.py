@@ -129,12 +129,13 @@ def test_a_pipeline_of_deepspeed_learns_what_one_stage_learns(frameworks):
     assert told[1] == pytest.approx(told[0], abs=2e-4)
 
 
-@pytest.mark.parametrize(
-    "plan", [["--tp", 2], ["--pp", 2], ["--pp", 2, "--chunks", 2], ["--experts", 4, "--ep", 2]], ids=lambda plan: "".join(map(str, plan))
-)
+# One plan where Megatron-core is there for the checks of launch lines alone: time is short there.
+PLANS = [["--pp", 2, "--chunks", 2], ["--tp", 2], ["--pp", 2], ["--experts", 4, "--ep", 2]]
+
+
+@pytest.mark.parametrize("plan", PLANS if "FLOPCAST_FRAMEWORKS" in os.environ else PLANS[:1], ids=lambda plan: "".join(map(str, plan)))
 def test_megatron_trains_in_every_plan(frameworks, plan):
-    modules = ["megatron.core", *(["transformer_engine"] if "te" in plan else [])]
-    printed, account = frameworks.run("megatron-core", modules, 2, "megatron_gpt.py", *SMALL_GPT, *plan)
+    printed, account = frameworks.run("megatron-core", ["megatron.core"], 2, "megatron_gpt.py", *SMALL_GPT, *plan)
     expect_all_known(account)
     assert len(re.findall(r"^step \d+: loss ", printed, re.MULTILINE)) == 2
     assert len(account["ranks"]) == 2
