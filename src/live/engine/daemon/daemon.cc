@@ -466,7 +466,7 @@ TaintSummary Daemon::taint() const {
                           std::size_t most, std::vector<std::string>& into) {
       if (state.load(std::memory_order_acquire) != TaintedReads::kWritten) return;
       const std::string_view said(text, strnlen(text, most));
-      into.push_back(fmt::format("rank {}: {}", peer->region->rank, said));
+      into.push_back(fmt::format("rank {}: {}", peer->hello.rank, said));
     };
     take(told.state, told.first, sizeof told.first, all.first);
     take(told.origin_state, told.origin, sizeof told.origin, all.origins);
