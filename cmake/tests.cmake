@@ -53,7 +53,7 @@ if(test_sources MATCHES "/live/standin/values/")
 endif()
 
 set(counting_sources)
-foreach(name IN ITEMS control count evaluate memory program value)
+foreach(name IN ITEMS arrange control count elementwise evaluate memory number program run value)
   list(APPEND counting_sources ${PROJECT_SOURCE_DIR}/src/live/standin/triton/${name}.cc)
 endforeach()
 if(test_sources MATCHES "/live/standin/triton/")

@@ -338,6 +338,7 @@ Result<LiveReport> LiveRun::report() {
   TaintSummary taint = daemon_->taint();
   report.tainted_reads = taint.reads;
   report.tainted_where = std::move(taint.first);
+  report.values_end = std::move(taint.origins);
   report.assumed = taint.assumed;
   report.real_s = real_s();
   if (capture_) {

@@ -121,6 +121,7 @@ void write_run(JsonWriter& w, const LiveReport& r) {
   w.ratio("host_spread", r.host_spread);
   w.count("tainted_reads", r.tainted_reads);
   w.texts("tainted_where", r.tainted_where, Layout::kLine);
+  w.texts("values_end", r.values_end, Layout::kLine);
   w.count("assumed_values", r.assumed);
   w.texts("unmatched_operators", r.unmatched, Layout::kLine);
   w.texts("unsupported", r.unsupported, Layout::kLine);

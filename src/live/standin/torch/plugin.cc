@@ -34,32 +34,32 @@ std::string name_in_library(const c10::OperatorName& name) {
   return name.overload_name.empty() ? plain : plain + "." + name.overload_name;
 }
 
-/// Of one namespace. Never destroyed: it would take its kernels back while the program ends.
-torch::Library& library_of(const std::string& space) {
-  static auto* const libraries = new std::map<std::string, torch::Library>;
-  return libraries
-      ->try_emplace(space, torch::Library::IMPL, space, c10::DispatchKey::CUDA, __FILE__, __LINE__)
+/// Of one namespace and device. Never destroyed: it would take its kernels back while the program ends.
+torch::Library& library_of(const std::string& space, c10::DispatchKey key) {
+  static auto* const libraries =
+      new std::map<std::pair<std::string, c10::DispatchKey>, torch::Library>;
+  return libraries->try_emplace({space, key}, torch::Library::IMPL, space, key, __FILE__, __LINE__)
       .first->second;
 }
 
 /// @return whether there is something to wrap
-bool wrap(const c10::OperatorName& name) {
+bool wrap(const c10::OperatorName& name, c10::DispatchKey key) {
   const auto handle = c10::Dispatcher::singleton().findSchema(name);
-  std::optional<Operator> what = handle ? describe(*handle) : std::nullopt;
+  std::optional<Operator> what = handle ? describe(*handle, key) : std::nullopt;
   if (!what) return false;
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   const std::string space = name.name.substr(0, name.name.find("::"));
-  library_of(space).impl(
-      name_in_library(name).c_str(),
-      torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Wrapped>(std::move(*what))));
+  library_of(space, key)
+      .impl(name_in_library(name).c_str(),
+            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Wrapped>(std::move(*what))));
   return true;
 }
 
-int wrap_all() {
+int wrap_all(c10::DispatchKey key) {
   int count = 0;
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames())
-    if (name.name.starts_with(kOwn) && wrap(name)) ++count;
+    if (name.name.starts_with(kOwn) && wrap(name, key)) ++count;
   return count;
 }
 
@@ -74,7 +74,7 @@ void wrap_extension(const at::RecordFunction& call) {
   static auto* const lock = new std::mutex;
   static auto* const wrapped = new std::unordered_set<c10::OperatorName>;
   const std::lock_guard guard(*lock);
-  if (wrapped->count(*name) == 0 && !wrap(*name)) return;
+  if (wrapped->count(*name) == 0 && !wrap(*name, c10::DispatchKey::CUDA)) return;
   wrapped->insert(*name);
   known.insert(*name);
 }
@@ -120,7 +120,10 @@ extern "C" __attribute__((visibility("default"))) int flopcast_torch_start() {
   try {
     flopcast::plugin::count_operators();
     flopcast::plugin::tell_ranges();
-    return flopcast::plugin::wrap_all();
+    int wrapped = 0;
+    for (const c10::DispatchKey key : flopcast::plugin::kKeys)
+      wrapped += flopcast::plugin::wrap_all(key);
+    return wrapped;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "flopcast: warning: values of tensors are not computed: %s\n",
                  error.what());

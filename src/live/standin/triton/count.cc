@@ -163,7 +163,12 @@ LaunchWork Counter::finish() {
   work.assumed = assumed_;
   work.looked = looked_;
   work.operations = operations_;
-  double read = read_anywhere_.bytes, written = written_anywhere_.bytes;
+  double read = read_anywhere_.bytes, written = written_anywhere_.bytes, most = 0;
+  const auto elements = [&most](const Reached& reached, double bytes) {
+    most = std::max(most, bytes / static_cast<double>(reached.element));
+  };
+  elements(read_anywhere_, read);
+  elements(written_anywhere_, written);
   const auto once = [this](const Root& root, const Reached& reached) {
     double bytes = reached.bytes;
     if (!reached.anywhere && reached.high > reached.low)
@@ -174,10 +179,14 @@ LaunchWork Counter::finish() {
   };
   work.all_writes = written_anywhere_.bytes == 0;
   for (const Root& root : roots_) {
-    read += once(root, root.read);
-    written += once(root, root.written);
+    const double once_read = once(root, root.read), once_written = once(root, root.written);
+    read += once_read;
+    written += once_written;
+    elements(root.read, once_read);
+    elements(root.written, once_written);
     if (root.written.bytes > 0) work.written_at.push_back(root.base);
   }
+  work.most_elements = whole_bytes(most);
   work.read = whole_bytes(read);
   work.written = whole_bytes(written);
   for (const auto& [op, site] : sites_) {

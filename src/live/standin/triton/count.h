@@ -53,6 +53,7 @@ struct LaunchWork {
   bool looked = false;                   ///< at memory: other contents may make another work of it
   std::vector<std::int64_t> written_at;  ///< addresses that were reckoned from to write; each once
   bool all_writes = true;                ///< and nothing else is written
+  std::uint64_t most_elements = 0;       ///< that are read or written by one pointer
 };
 
 struct Grid {

@@ -18,7 +18,8 @@ using Values = std::vector<Value>;
 struct Reached {
   double bytes = 0;
   std::int64_t low = kUnbounded, high = -kUnbounded;
-  bool anywhere = false;  ///< some addresses have no bounds
+  bool anywhere = false;     ///< some addresses have no bounds
+  std::int64_t element = 8;  ///< bytes of the smallest
 };
 struct Root {
   std::int64_t base = 0;
