@@ -98,16 +98,31 @@ def decode():
     say("short again", graph=milliseconds(graph.replay))
 
 
-@torch.library.custom_op("mine::product", mutates_args=())
-def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+MINE = torch.library.Library("mine", "FRAGMENT")
+MINE.define("product(Tensor a, Tensor b) -> Tensor")
+MINE.define("mystery(Tensor x) -> Tensor")
+
+
+def product(a, b):
+    return torch.ops.mine.product(a, b)
+
+
+def mystery(x):
+    return torch.ops.mine.mystery(x)
+
+
+def launch_product(a, b):
     launch("my_product")
     return a.new_empty(a.shape[0], b.shape[1])
 
 
-@torch.library.custom_op("mine::mystery", mutates_args=())
-def mystery(x: torch.Tensor) -> torch.Tensor:
+def launch_mystery(x):
     launch("mystery_kernel")
     return torch.empty_like(x)
+
+
+MINE.impl("product", launch_product, "CUDA")
+MINE.impl("mystery", launch_mystery, "CUDA")
 
 
 @torch.library.custom_op("mine::composed", mutates_args=())
