@@ -122,6 +122,8 @@ struct LiveReport {
   std::uint64_t tainted_reads = 0;       ///< values that the script read and nobody had computed
   std::vector<std::string>
       tainted_where;  ///< the first of every rank: operator, and a line for each frame of the stack
+  /// The first work of every rank that was not computed though all that it reads was, and why.
+  std::vector<std::string> values_end;
   /// Factor that host times may be off by, either way; 0: not known, or they were measured.
   double host_spread = 0;
   std::uint64_t assumed = 0;  ///< tensors that got values assumed for tainted ones

@@ -351,6 +351,7 @@ LiveReport LiveRun::report() {
   TaintSummary taint = daemon_->taint();
   report.tainted_reads = taint.reads;
   report.tainted_where = std::move(taint.first);
+  report.values_end = std::move(taint.origins);
   report.assumed = taint.assumed;
   if (request_.timeline) {
     report.timeline = [writer = timeline_, label = request_.cluster,

@@ -245,8 +245,10 @@ void add_run_options(CLI::App& app, RunCommand& command) {
       ->type_name("modelled|FILE|measured[:FACTOR]")
       ->capture_default_str();
   app.add_option("--values", program.values,
-                 "What a script reads of values that nobody computed: neutral, zero; strict, an "
-                 "error. zipf:S skews the routing of experts by their scores, uniform does not; "
+                 "What a script reads of values that nobody computed: neutral, nan for a single "
+                 "number where code looks for no such thing, else zero; tainted:nan, tainted:zero "
+                 "or tainted:NUMBER, always that; strict, an error. zipf:S skews the routing of "
+                 "experts by their scores, uniform does not; "
                  "operators of up to N elements are computed with execute:N (16384)")
       ->type_name("POLICY")
       ->capture_default_str();

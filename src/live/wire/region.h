@@ -53,6 +53,9 @@ struct TaintedReads {
   std::atomic<std::uint64_t> assumed{0};  ///< tensors that got values assumed for tainted ones
   std::atomic<std::uint32_t> state{0};    ///< of `first`
   char first[8192] = {};  ///< who read first, and the stack of that thread; ends with 0
+  std::atomic<std::uint32_t> origin_state{0};  ///< of `origin`
+  /// The first work that was not computed though all that it reads was, and why; ends with 0.
+  char origin[512] = {};
 };
 
 /// How threads in real time that look whether calls take too long (NCCL's watchdogs) see the run's time, and how the
@@ -72,7 +75,7 @@ struct Watch {
 
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 4;
+  static constexpr std::uint32_t kVersion = 5;
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
@@ -104,10 +107,11 @@ struct Common {
   std::uint32_t devices = 0;  ///< of a node
   DeviceFacts device;         ///< all are alike
   double host_factor = 0;     ///< host time is measured processor time, times this; 0: modelled
-  std::atomic<std::uint32_t> over{0};      ///< 1: the engine hears nobody any more
-  std::atomic<std::uint32_t> outboxes{0};  ///< taken by processes, see mail.h
-  std::atomic<std::uint64_t> shared{0};    ///< bytes of the file taken by kSharedBegin's
-  HostCosts host;                          ///< zero: what records say
+  std::atomic<std::uint32_t> over{0};          ///< 1: the engine hears nobody any more
+  std::atomic<std::uint32_t> outboxes{0};      ///< taken by processes, see mail.h
+  std::atomic<std::uint64_t> shared{0};        ///< bytes of the file taken by kSharedBegin's
+  std::atomic<std::uint32_t> told_tainted{0};  ///< 1: a read of what nobody computed was told
+  HostCosts host;                              ///< zero: what records say
 };
 
 }  // namespace flopcast::live

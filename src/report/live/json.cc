@@ -100,6 +100,7 @@ std::string live_json(const LiveReport& r) {
   w.ratio("host_spread", r.host_spread);
   w.count("tainted_reads", r.tainted_reads);
   w.texts("tainted_where", r.tainted_where, Layout::kLine);
+  w.texts("values_end", r.values_end, Layout::kLine);
   w.count("assumed_values", r.assumed);
   w.texts("unsupported", r.unsupported, Layout::kLine);
   w.end_object();

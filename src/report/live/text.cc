@@ -186,9 +186,12 @@ std::string indented(const std::string& lines) {
 std::string remarks_text(const LiveReport& r) {
   std::string text;
   if (r.tainted_reads > 0) {
-    text += fmt::format("\n{} of values that nobody computed, answered with zero; the first:\n",
+    text += fmt::format("\n{} of values that nobody computed; the first:\n",
                         counted(r.tainted_reads, "read"));
     if (!r.tainted_where.empty()) text += indented(r.tainted_where.front());
+    if (!r.values_end.empty())
+      text +=
+          "values end at the first work that was not computed:\n" + indented(r.values_end.front());
   }
   if (!r.unsupported.empty()) {
     text += fmt::format("\n{} called that the stand-ins do not have: {}\n",

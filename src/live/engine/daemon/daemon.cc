@@ -425,9 +425,14 @@ TaintSummary Daemon::taint() const {
     const TaintedReads& told = peer->region->tainted;
     all.reads += told.reads.load();
     all.assumed += told.assumed.load();
-    if (told.state.load(std::memory_order_acquire) != TaintedReads::kWritten) continue;
-    const std::string_view first(told.first, strnlen(told.first, sizeof told.first));
-    all.first.push_back(fmt::format("rank {}: {}", peer->region->rank, first));
+    const auto take = [&](const std::atomic<std::uint32_t>& state, const char* text,
+                          std::size_t most, std::vector<std::string>& into) {
+      if (state.load(std::memory_order_acquire) != TaintedReads::kWritten) return;
+      const std::string_view said(text, strnlen(text, most));
+      into.push_back(fmt::format("rank {}: {}", peer->region->rank, said));
+    };
+    take(told.state, told.first, sizeof told.first, all.first);
+    take(told.origin_state, told.origin, sizeof told.origin, all.origins);
   }
   return all;
 }

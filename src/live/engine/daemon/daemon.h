@@ -33,6 +33,7 @@ struct TaintSummary {
   std::uint64_t assumed = 0;  ///< tensors that got values assumed for tainted ones
   std::vector<std::string>
       first;  ///< of each rank that has any: "rank 0: 4 bytes, in ...", and the stack
+  std::vector<std::string> origins;  ///< of each rank: where values end, and why
 };
 
 class Daemon {

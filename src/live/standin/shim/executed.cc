@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "live/standin/link/link.h"
@@ -10,6 +11,7 @@
 #include "live/standin/triton/run.h"
 #include "live/standin/values/late.h"
 #include "live/standin/values/settings.h"
+#include "live/standin/values/tainted_reads.h"
 #include "live/standin/values/validity.h"
 
 namespace flopcast::live {
@@ -95,8 +97,11 @@ Effect executed_launch(const KernelObject& kernel, const LaunchSize& size, void*
     if (source->given_up.load(std::memory_order_relaxed) >= kMostTries) return taint();
     Link::get().own_work(true);
     ReachedMemory memory;
+    std::string why;
     const triton::Ran ran =
-        triton::run_program(source->program, grid, arguments, memory, most * kStepsOfElement);
+        triton::run_program(source->program, grid, arguments, memory, most * kStepsOfElement, why);
+    if (ran == triton::Ran::kNot || ran == triton::Ran::kTooLong)
+      not_computed(source->program.kernel.c_str(), why.c_str());
     if (ran == triton::Ran::kTooLong) ++source->given_up;
     if (ran != triton::Ran::kWhole) {
       memory.taint_written();

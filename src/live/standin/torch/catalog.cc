@@ -1,5 +1,6 @@
 #include "live/standin/torch/catalog.h"
 
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -32,8 +33,33 @@ const Names kNoValues = {"aten::as_strided",
                          "aten::_use_cudnn_ctc_loss",
                          "aten::_use_cudnn_ctc_loss.Tensor"};
 
+/// They make, change or describe sparse tensors, whose parts are others' tensors.
+const Names kMakesSparse = {"aten::_sparse_coo_tensor_with_dims",
+                            "aten::_sparse_coo_tensor_with_dims_and_tensors",
+                            "aten::_coalesced_",
+                            "aten::copy_",
+                            "aten::copy_sparse_to_sparse_",
+                            "aten::sparse_resize_",
+                            "aten::sparse_resize_and_clear_",
+                            "aten::is_coalesced",
+                            "aten::_nnz",
+                            "aten::_dimI",
+                            "aten::_dimV",
+                            "aten::sparse_dim",
+                            "aten::dense_dim"};
+
 /// They move bytes by calls that the core sees, in their own time.
-const Names kMoves = {"aten::_local_scalar_dense"};
+const Names kMoves = {"aten::_local_scalar_dense", "aten::_cudnn_rnn_flatten_weight"};
+
+/// Arguments that are notes of the kernel's own: nothing that comes out hangs on them. And the first such return.
+struct Notes {
+  std::set<std::size_t> arguments;
+  std::size_t returned = SIZE_MAX;
+};
+const std::map<std::string_view, Notes> kNotes = {
+    {"aten::_cudnn_rnn", {{3, 15}, 3}},
+    {"aten::_cudnn_rnn_backward", {{3, 6, 19, 20}}},
+};
 
 /// They have no kernel for GPUs of their own, but what they do there the CPU does otherwise.
 const Names kComposed = {"aten::copy_", "aten::convolution", "aten::convolution_backward",
@@ -68,18 +94,27 @@ bool is_generator(const c10::Argument& argument) {
   return argument.type()->str().find("Generator") != std::string::npos;
 }
 
-bool has_kernel(const c10::OperatorHandle& handle, const std::string& name) {
-  const bool for_gpu = handle.hasKernelForDispatchKey(c10::DispatchKey::CUDA);
-  return for_gpu || kComposed.count(name) > 0;
+bool has_kernel(const c10::OperatorHandle& handle, const std::string& name, c10::DispatchKey key) {
+  const bool strided = key == c10::DispatchKey::CUDA;
+  if (!strided && kMakesSparse.count(name) > 0) return false;
+  return handle.hasKernelForDispatchKey(key) || (strided && kComposed.count(name) > 0);
 }
 
-bool cpu_has_kernel(const c10::OperatorHandle& handle) {
-  return handle.hasKernelForDispatchKey(c10::DispatchKey::CPU) ||
+c10::DispatchKey key_of_cpu(c10::DispatchKey key) {
+  if (key == c10::DispatchKey::SparseCUDA) return c10::DispatchKey::SparseCPU;
+  if (key == c10::DispatchKey::SparseCsrCUDA) return c10::DispatchKey::SparseCsrCPU;
+  return c10::DispatchKey::CPU;
+}
+
+bool cpu_has_kernel(const c10::OperatorHandle& handle, c10::DispatchKey key) {
+  return handle.hasKernelForDispatchKey(key) ||
          handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
          handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 
 void describe_arguments(const c10::FunctionSchema& schema, Operator& what) {
+  const auto notes = kNotes.find(what.name);
+  if (notes != kNotes.end()) what.scratch = notes->second.returned;
   for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
     const bool only_out = argument.kwarg_only() || (i == 0 && kFill.count(what.name) > 0);
@@ -88,6 +123,7 @@ void describe_arguments(const c10::FunctionSchema& schema, Operator& what) {
     const bool keeps = kFindNothing.count(what.name) > 0 && i == 1;
     known.written = (writes(argument) && !keeps) || statistics;
     known.read = statistics || !(writes(argument) && only_out);
+    if (notes != kNotes.end() && notes->second.arguments.count(i) > 0) known.read = false;
     what.arguments.push_back(known);
     if (is_generator(argument)) what.generator = static_cast<int>(i);
   }
@@ -107,19 +143,20 @@ void describe_returns(const c10::FunctionSchema& schema, Operator& what) {
 
 }  // namespace
 
-std::optional<Operator> describe(const c10::OperatorHandle& handle) {
+std::optional<Operator> describe(const c10::OperatorHandle& handle, c10::DispatchKey key) {
   Operator what;
   what.name = toString(handle.operator_name());
-  if (!what.name.starts_with("aten::") || !has_kernel(handle, what.name)) return std::nullopt;
+  if (!what.name.starts_with("aten::") || !has_kernel(handle, what.name, key)) return std::nullopt;
   const c10::FunctionSchema& schema = handle.schema();
   if (kNoValues.count(what.name) > 0 || is_view(schema)) return std::nullopt;
-  what.original = handle.getComputedKernelForDispatchKey(c10::DispatchKey::CUDA);
+  what.original = handle.getComputedKernelForDispatchKey(key);
+  what.on_cpu = key_of_cpu(key);
   what.left_alone = kMoves.count(what.name) > 0;
   what.makes_memory = what.name.starts_with("aten::empty");
   what.emulation = emulation_of(what.name);
   what.policy = policy_of(what.name);
   what.shape_by_data = shape_by_data(what.name);
-  what.executable = what.emulation || cpu_has_kernel(handle);
+  what.executable = what.emulation || cpu_has_kernel(handle, what.on_cpu);
   describe_arguments(schema, what);
   describe_returns(schema, what);
   what.random = what.generator >= 0 || handle.hasTag(at::Tag::nondeterministic_seeded);

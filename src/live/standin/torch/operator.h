@@ -29,13 +29,15 @@ struct Operator {
     bool written = false;
   };
 
-  std::string name;  ///< "aten::add.Tensor"
+  std::string name;                                 ///< "aten::add.Tensor"
+  c10::DispatchKey on_cpu = c10::DispatchKey::CPU;  ///< who computes the same there
   std::optional<c10::SafeKernelFunction> original;
   std::vector<Argument> arguments;
   std::vector<int> same_as;  ///< by return: the argument that is returned, -1: none
   int generator = -1;        ///< argument of that kind
   bool random = false;
-  bool left_alone = false;  ///< only told of: it moves bytes by calls that the core sees
+  std::size_t scratch = SIZE_MAX;  ///< returns from this one on are notes of the kernel's own
+  bool left_alone = false;         ///< only told of: it moves bytes by calls that the core sees
   bool shape_by_data = false;
   bool makes_memory = false;      ///< with nothing in it
   bool executable = false;        ///< the CPU can compute it
@@ -50,7 +52,8 @@ struct Call {
   c10::DispatchKeySet keys;
   Values arguments;
   c10::Device device{c10::kCUDA, 0};  ///< of its first tensor that a GPU has
-  bool plain = true;                  ///< all its tensors are strided memory, of GPUs or the CPU
+  bool plain = true;  ///< all its tensors are strided memory, or parts that are, of GPUs or the CPU
+  bool sparse = false;                     ///< some are sparse
   std::optional<std::uint64_t> seed = {};  ///< of its random numbers
 };
 

@@ -27,18 +27,17 @@ std::string name_in_library(const c10::OperatorName& name) {
   return name.overload_name.empty() ? plain : plain + "." + name.overload_name;
 }
 
-int wrap_all() {
+int wrap_all(c10::DispatchKey key) {
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   // Never destroyed: it would take its kernels back while the program ends.
-  static auto* const library =
-      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
+  auto* const library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   int count = 0;
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
     const auto handle = dispatcher.findSchema(name);
     if (!handle) continue;
-    std::optional<Operator> what = describe(*handle);
+    std::optional<Operator> what = describe(*handle, key);
     if (!what) continue;
     library->impl(name_in_library(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(
                                                      std::make_unique<Wrapped>(std::move(*what))));
@@ -87,7 +86,10 @@ extern "C" __attribute__((visibility("default"))) int flopcast_torch_start() {
   try {
     flopcast::plugin::count_operators();
     flopcast::plugin::tell_ranges();
-    return flopcast::plugin::wrap_all();
+    int wrapped = 0;
+    for (const c10::DispatchKey key : flopcast::plugin::kKeys)
+      wrapped += flopcast::plugin::wrap_all(key);
+    return wrapped;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "flopcast: warning: values of tensors are not computed: %s\n",
                  error.what());

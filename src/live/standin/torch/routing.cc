@@ -6,7 +6,6 @@
 
 #include "live/standin/values/plugin.h"
 
-
 namespace flopcast::plugin {
 namespace {
 

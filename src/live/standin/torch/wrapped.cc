@@ -3,6 +3,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "live/standin/torch/execute.h"
@@ -57,9 +58,23 @@ struct Look {
   std::int64_t most = 0;  ///< elements of the largest
 };
 
+bool has_sparse(const c10::IValue& value) {
+  if (value.isTensor()) return is_sparse(value.toTensor());
+  if (!value.isList()) return false;
+  const auto items = value.toListRef();
+  return std::any_of(items.begin(), items.end(), has_sparse);
+}
+
 Look look_at(Call& call) {
   Look look;
-  for (const c10::IValue& argument : call.arguments) {
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    const c10::IValue& argument = call.arguments[i];
+    if (has_sparse(argument)) {
+      call.sparse = true;
+      // How many elements such a tensor has may change.
+      if (call.what.arguments[i].written) call.plain = false;
+    }
+    const bool counts = call.what.arguments[i].read || call.what.arguments[i].written;
     each_tensor(argument, [&](const at::Tensor& tensor) {
       if (tensor.layout() != c10::kStrided || !tensor.has_storage()) {
         call.plain = false;
@@ -72,7 +87,7 @@ Look look_at(Call& call) {
         call.plain = false;
       }
       look.integral = look.integral && c10::isIntegralType(tensor.scalar_type(), true);
-      look.most = std::max(look.most, tensor.numel());
+      if (counts) look.most = std::max(look.most, tensor.numel());
     });
     if (look.any_gpu || !argument.isDevice() || !argument.toDevice().is_cuda()) continue;
     call.device = argument.toDevice();
@@ -101,6 +116,47 @@ bool moves_bytes(const Call& call, const Look& look) {
          to.strides() == from.strides() && to.is_non_overlapping_and_dense() &&
          to.is_conj() == from.is_conj() && to.is_neg() == from.is_neg();
 }
+
+/// Bits of a number in a floating-point type; none of other types.
+std::optional<std::uint64_t> bits_in(c10::ScalarType type, double number) {
+  switch (type) {
+    case at::kDouble:
+      return std::bit_cast<std::uint64_t>(number);
+    case at::kFloat:
+      return std::bit_cast<std::uint32_t>(static_cast<float>(number));
+    case at::kHalf:
+      return at::Half(static_cast<float>(number)).x;
+    case at::kBFloat16:
+      return at::BFloat16(static_cast<float>(number)).x;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Until the end of its life: the call reads a single tainted floating-point number, if it is one that does.
+class ReadsNumber {
+ public:
+  explicit ReadsNumber(const Call& call) {
+    if (only_launches()) return;
+    const bool scalar = call.what.left_alone;
+    if (!scalar && call.what.name != "aten::copy_") return;
+    const at::Tensor& from = call.arguments[scalar ? 0 : 1].toTensor();
+    const at::Tensor& to = scalar ? from : call.arguments[0].toTensor();
+    if (from.numel() != 1 || !of_gpu(from) || (!scalar && !to.is_cpu())) return;
+    if (!c10::isFloatingType(to.scalar_type()) || is_valid(from)) return;
+    const auto bits = bits_in(to.scalar_type(), flopcast_live_tainted_number());
+    reads_ = bits.has_value();
+    if (reads_) flopcast_live_reads_number(*bits, to.element_size());
+  }
+  ~ReadsNumber() {
+    if (reads_) flopcast_live_reads_number(0, 0);
+  }
+  ReadsNumber(const ReadsNumber&) = delete;
+  ReadsNumber& operator=(const ReadsNumber&) = delete;
+
+ private:
+  bool reads_ = false;
+};
 
 /// Large copies of integers from the host: the core does not know what they are and leaves their bytes.
 void bring_integers(const Call& call) {
@@ -132,6 +188,7 @@ void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet 
   const Look look = look_at(call);
   const auto original = [&] { what_.original->callBoxed(handle, keys, stack); };
   if ((only_launches() && !what_.shape_by_data) || moves_bytes(call, look)) {
+    const ReadsNumber reads(call);
     original();
     bring_integers(call);
   } else if (is_small(call, look) && (flopcast_live_capturing() || reads_only_valid(call))) {

@@ -38,7 +38,7 @@ class Runner {
         }
   }
 
-  bool spent() const { return spent_; }
+  Ran stopped_by() const { return stopped_by_; }
 
  private:
   enum class Left : std::uint8_t { kEnd, kGives, kReturns, kJumps };
@@ -77,8 +77,10 @@ class Runner {
   void map_elements(const Operation& op);
 
   void spend(std::uint64_t steps) {
-    spent_ = steps > steps_left_;
-    if (spent_) throw Refusal("more steps than are executed");
+    if (steps > steps_left_) {
+      stopped_by_ = Ran::kTooLong;
+      throw Refusal("it takes more steps than are executed");
+    }
     steps_left_ -= steps;
   }
   Array& value(int number) { return values_[static_cast<std::size_t>(number)]; }
@@ -110,7 +112,7 @@ class Runner {
   Grid grid_;
   DeviceBytes& memory_;
   std::uint64_t steps_left_;
-  bool spent_ = false;
+  Ran stopped_by_ = Ran::kNot;  ///< where it does not come to its end
   Arrays values_;
   std::int64_t place_[3] = {};
   int calls_ = 0;
@@ -289,7 +291,10 @@ bool Runner::memory(const Operation& op) {
 
 std::int64_t Runner::read_word(std::int64_t address, const Format& format) {
   const char* const at = memory_.readable(address, format.bytes());
-  if (!at) throw Refusal("a read of what nobody computed");
+  if (!at) {
+    stopped_by_ = Ran::kTainted;
+    throw Refusal("a read of what nobody computed");
+  }
   std::uint64_t bits = 0;
   std::memcpy(&bits, at, format.bytes());
   return word_of_bits(bits, format);
@@ -736,14 +741,13 @@ void Runner::map_elements(const Operation& op) {
 }  // namespace
 
 Ran run_program(const Program& program, const Grid& grid, const std::vector<Given>& arguments,
-                DeviceBytes& memory, std::uint64_t most_steps) {
+                DeviceBytes& memory, std::uint64_t most_steps, std::string& why) {
   Runner runner(program, grid, memory, most_steps);
   try {
     runner.run(arguments);
-  } catch (const Refusal& why) {
-    if (std::getenv("FLOPCAST_WHY"))
-      std::fprintf(stderr, "refused %s: %s\n", program.kernel.c_str(), why.what());
-    return runner.spent() ? Ran::kTooLong : Ran::kNot;
+  } catch (const Refusal& refusal) {
+    why = refusal.what();
+    return runner.stopped_by();
   }
   return Ran::kWhole;
 }

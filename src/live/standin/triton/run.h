@@ -30,13 +30,14 @@ struct Given {
 
 enum class Ran : std::uint8_t {
   kWhole,
-  kNot,      ///< something is read that nobody computed, or is not understood
+  kTainted,  ///< something is read that nobody computed
+  kNot,      ///< something is not understood, or not allowed
   kTooLong,  ///< it takes more steps
 };
 /// Programs of the grid, one after the other. Products are summed up in double precision, whatever precision they ask for.
 /// Where not all ran, some bytes may be written.
-/// @param most_steps about as many single elements are computed
+/// @param most_steps about as many single elements are computed. @param why not all ran
 Ran run_program(const Program& program, const Grid& grid, const std::vector<Given>& arguments,
-                DeviceBytes& memory, std::uint64_t most_steps);
+                DeviceBytes& memory, std::uint64_t most_steps, std::string& why);
 
 }  // namespace flopcast::live::triton

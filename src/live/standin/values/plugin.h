@@ -60,5 +60,15 @@ FLOPCAST_PLUGIN_EXPORT bool flopcast_live_captured();
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_when_launched(void (*run)(void*), void* data,
                                                         void (*drop)(void*));
 
+/// Where values end: the first work of this process that is not computed though all that it reads is valid. Wanted until
+/// one was told. @param why in a few words
+FLOPCAST_PLUGIN_EXPORT bool flopcast_live_origin_wanted();
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_not_computed(const char* what, const char* why);
+
+/// This thread reads a single floating-point number back, until it is told of no bytes: if it is tainted, it has these bits.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_reads_number(std::uint64_t bits, std::size_t bytes);
+/// What such a number should be read as, here where the thread is: NaN or another number, as the run wants it.
+FLOPCAST_PLUGIN_EXPORT double flopcast_live_tainted_number();
+
 /// A tensor got assumed values in place of tainted ones. Counted for the run's report.
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_assumed();
