@@ -69,7 +69,10 @@ enum class Act : std::uint8_t {
   kGraphLaunch,  ///< word: nodes of the graph. They follow, marked kOfGraph
   kAskSpan,  ///< word: number of a watched record, 0 or 1. Answered: start or end of its work in
              ///< picoseconds; after the end it is no longer watched
-  kExit,     ///< the process ends by itself. word: exit status
+  kFork,  ///< a process of the program's begins here. word: Hello::child of its line. Answered: when
+  kWaitsFor,  ///< of the kIdle that follows: it is woken at a channel, too. word: the channel's key, wakes of it
+              ///< that the thread knows of
+  kWakes,  ///< threads of other processes that wait at a channel. word: its key, which wake of it this is
 };
 
 /// Where a copy comes from and goes to.
