@@ -20,6 +20,14 @@ class Arena {
   static constexpr std::uint32_t kTexts = 1 << 20;
   static constexpr std::uint64_t kBytes = std::uint64_t{1} << 26;
 
+  /// All texts of another one, under their numbers. Nobody writes to that one meanwhile.
+  void take_over(const Arena& other) {
+    const std::uint32_t count = other.count_.load(std::memory_order_acquire);
+    std::memcpy(ends_, other.ends_, count * sizeof *ends_);
+    if (count > 0) std::memcpy(bytes_, other.bytes_, other.ends_[count - 1]);
+    count_.store(count, std::memory_order_release);
+  }
+
   /// The number of a text; none if the arena is full.
   std::optional<std::uint32_t> add(std::string_view text) {
     const std::uint32_t number = count_.load(std::memory_order_relaxed);
@@ -93,7 +101,7 @@ struct Region {
   static constexpr std::uint32_t kDevices = 64;
 
   std::uint32_t version;  ///< of these structures
-  std::int32_t pid = 0;   ///< of the process
+  std::atomic<std::int32_t> pid{0};  ///< of the process; 0: it is about to be started
   std::int32_t rank = 0;  ///< as the launcher counts; -1: it has not said
   /// Most that was taken of a device's memory at any time.
   std::atomic<std::uint64_t> most_memory[kDevices];

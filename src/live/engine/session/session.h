@@ -85,6 +85,10 @@ class Session {
   /// A process of the application, whose first thread runs from now on. All of them are to be there
   /// before any is answered. @return its number, from 0
   std::uint32_t add_process(std::int32_t rank);
+  /// A process that another one is about to start: it begins where that one says so (Act::kFork, whose word is then
+  /// this number), and holds nobody up before.
+  /// @param device of its rank
+  std::uint32_t add_child(std::int32_t rank, std::int32_t device);
   /// What one of its threads wrote, in the order in which it wrote. @param signature text of the record's
   /// signature. @return what is wrong with it: such a process cannot go on
   std::optional<Diagnostic> take(std::uint32_t process, std::uint32_t thread, const Record& record,

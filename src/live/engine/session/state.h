@@ -81,6 +81,10 @@ struct Thread {
   Time gap;                       ///< since its last task
   Time not_before = Time::min();  ///< at the earliest
   std::vector<Dependency> next;   ///< after these; sources kept
+  /// If it idles: channels where others wake it, each with the wakes that it knows of.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> waits_for;
+  Time woken_at =
+      Time::min();  ///< by another process, and has said nothing since: it goes on no earlier
   Question question;
   std::vector<Record> group_call;  ///< whose last record has not come
   std::uint64_t value = 0;         ///< of the answer that it waits for
@@ -124,6 +128,8 @@ struct Process {
   std::int32_t rank = 0;
   std::uint32_t pid = 0;       ///< 0: not known yet
   std::uint32_t instance = 0;  ///< of the processes of its rank
+  bool child = false;          ///< another process of the run started it
+  std::optional<Time> begins;  ///< a child's first thread
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   /// By device: those that have had work and heed the default stream, or are it. Programs make hundreds that
@@ -180,6 +186,12 @@ struct Meeting {
   std::vector<Comer> come;
 };
 
+/// Who waited at a channel may go on.
+struct Wake {
+  std::uint32_t number = 0;  ///< of the channel's wakes
+  Time at;
+};
+
 struct Session::State {
   State(Work& work_of, const HostTimes& host) : work(work_of), times(host) {
     hubs = run.add_processor(Processor::Kind::kHub, -1, 0);
@@ -201,6 +213,8 @@ struct Session::State {
   Time shown;                                     ///< ends that threads in real time were told of
   bool looking = false;                           ///< that time has come, and watchdogs are looking
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
+  std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
+  Time told;                         ///< tasks that begin before were given
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
   Time passed;                       ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
@@ -243,7 +257,7 @@ struct Session::State {
 
   // host.cc: threads
   Thread& thread_of(Process& process, std::uint32_t number, const Record& record);
-  void start_thread(Process& process, Thread& thread, const Record& record);
+  void start_thread(Process& process, std::uint32_t number, Thread& thread, const Record& record);
   void begin(Process& process, std::uint32_t number, Thread& thread, const Record& record);
   void idle(Thread& thread, const Record& record);
   void sleep(Thread& thread, const Record& record);
@@ -260,6 +274,12 @@ struct Session::State {
                 const std::vector<GrowingTask>& ends, const RecordedEvent& event = {});
   void wait_for_values(Thread& thread, Time at);
   void ask(Thread& thread, const Record& record, std::string_view name, Question question);
+
+  // children.cc: processes that others start, and that wake each other
+  std::optional<Diagnostic> fork(Process& process, std::uint32_t number, Thread& thread,
+                                 const Record& record);
+  void wake(Thread& waker, const Record& record);
+  bool was_woken(Thread& thread);
 
   // device.cc: streams and events
   Stream& stream_of(Process& process, std::uint16_t device, std::uint64_t number);
