@@ -84,7 +84,7 @@ class LiveRun {
         session_(work_, host_times(request_.host)),
         teller_(cluster, request.cluster, request.timeline) {}
 
-  std::optional<Diagnostic> start(const Cluster& cluster);
+  std::optional<Diagnostic> start(const Cluster& cluster, const Catalog& catalog);
   std::optional<Diagnostic> drive();
   Result<LiveReport> report();
 
@@ -167,8 +167,8 @@ std::optional<Diagnostic> LiveRun::start_capture(const Cluster& cluster,
   return std::nullopt;
 }
 
-std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
-  MachineFacts machine{.device = device_facts(cluster.chip),
+std::optional<Diagnostic> LiveRun::start(const Cluster& cluster, const Catalog& catalog) {
+  MachineFacts machine{.device = device_facts(cluster, catalog),
                        .devices = std::max(layout_.of_node(), 1U),
                        .chips = layout_.ranks,
                        .start_ns = request_.start_ns,
@@ -380,7 +380,7 @@ Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
   LiveRequest filled = request;
   if (auto problem = take_host(*cluster, filled)) return *problem;
   LiveRun run(filled, observer, *cluster, std::move(*work), *layout);
-  if (auto problem = run.start(*cluster)) return *problem;
+  if (auto problem = run.start(*cluster, catalog)) return *problem;
   if (auto problem = run.drive()) return *problem;
   return run.report();
 }

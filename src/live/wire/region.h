@@ -106,9 +106,20 @@ struct Region {
 struct DeviceFacts {
   char name[128] = {};
   std::uint64_t memory_bytes = 0, l2_bytes = 0;
-  std::uint32_t cores = 0;             ///< streaming multiprocessors
-  std::uint32_t major = 0, minor = 0;  ///< compute capability
-  std::uint32_t clock_khz = 0;
+  std::uint32_t cores = 0;               ///< streaming multiprocessors
+  std::uint32_t major = 0, minor = 0;    ///< compute capability
+  std::uint32_t clock_khz = 0;           ///< its highest; 0: not known, as all below
+  std::uint32_t lanes = 0;               ///< cores of a multiprocessor
+  std::uint32_t power_mw = 0;            ///< rated
+  std::uint32_t idle_mw = 0;             ///< where nothing runs
+  std::uint32_t cool_c = 0, warm_c = 0;  ///< degrees where nothing runs, and at rated power
+  std::uint32_t nvlinks = 0;             ///< of one device
+  std::uint32_t nvlink_version = 0;      ///< nvmlNvlinkVersion_t
+  std::uint32_t nvlink_switch =
+      0;  ///< 1: they go to a switch, else to every other device of the node
+  std::uint32_t nvlink_group = 0;  ///< devices of the node that they join
+  std::uint32_t nvlink_mbs = 0;    ///< of one link, one direction: 10^6 bytes a second
+  std::uint32_t pcie_generation = 0, pcie_lanes = 0;
 };
 
 /// What all processes of a run and the engine share. Made by the engine.

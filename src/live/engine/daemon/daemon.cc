@@ -54,6 +54,8 @@ bool is_work(const Record& record) {
     case Act::kMakeGroup:
     case Act::kGraphLaunch:
       return true;
+    case Act::kAskUse:
+      return false;
     default:
       return (record.flags & kAnswerWanted) != 0;
   }
@@ -94,6 +96,7 @@ Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const MachineFa
   daemon->common_->start_ns = machine.start_ns;
   daemon->common_->host_factor = machine.host_factor;
   daemon->chips_ = machine.chips;
+  session.set_node(machine.devices);
   daemon->doorman_ = std::thread([raw = daemon.get()] { raw->welcome(); });
   return daemon;
 }
@@ -199,6 +202,8 @@ void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
              (peer->hello.pid == 0 || peer->hello.pid == hello.pid);
     });
     if (place != peers_.end()) {
+      session_.set_pid(static_cast<std::uint32_t>(place - peers_.begin()),
+                       static_cast<std::uint32_t>(hello.pid));
       *place = std::move(newcomer);
     } else {
       guests_.push_back(std::move(newcomer));
@@ -218,6 +223,7 @@ bool Daemon::hear_guests(std::optional<Diagnostic>& problem) {
       while (const Record* record = ring.front()) {
         if (is_work(*record)) works_on = record->device;
         if (works_on) break;
+        if (record->act == Act::kAskUse) break;  // tell_guests()
         guest->early.emplace_back(t, *record);
         ring.pop();
       }
@@ -228,6 +234,41 @@ bool Daemon::hear_guests(std::optional<Diagnostic>& problem) {
   }
   std::erase(guests_, nullptr);
   return heard;
+}
+
+/// Who watches a device (nvidia-smi) is no process of the run: it is told what is known by now.
+bool Daemon::tell_guests() {
+  bool told = false;
+  for (const std::unique_ptr<Peer>& guest : guests_) {
+    for (std::uint32_t t = 0; t < guest->threads(); ++t) {
+      Ring& ring = guest->region->rings[t];
+      const Record* const record = ring.front();
+      if (!record || record->act != Act::kAskUse) continue;
+      std::optional<SessionAnswer> answer = SessionAnswer();
+      answer->status = EINVAL;
+      if (!check_record(guest->hello.rank, *record)) {
+        answer = session_.use_of(guest->hello.rank, record->device,
+                                 static_cast<DeviceUse>(record->word[0]), record->word[1]);
+      }
+      if (!answer) continue;
+      guest->early.emplace_back(t, *record);
+      guest->early.back().second.act =
+          Act::kNothing;  // should it become a process: it was answered
+      guest->early.back().second.flags &= static_cast<std::uint8_t>(~kAnswerWanted);
+      ring.pop();
+      give(ring, *answer);
+      told = true;
+    }
+  }
+  return told;
+}
+
+void Daemon::give(Ring& ring, const SessionAnswer& one) {
+  ring.answer.status = one.status;
+  ring.answer.time_ps = one.at.ps;
+  ring.answer.value = one.value;
+  ring.answer.count.fetch_add(1, std::memory_order_release);
+  futex_wake(ring.answer.count);
 }
 
 /// @param guest stays one where it cannot be
@@ -243,6 +284,7 @@ std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer>& guest,
   }
   const std::uint32_t process = session_.add_process(rank);
   const auto early = std::exchange(guest->early, {});
+  session_.set_pid(process, static_cast<std::uint32_t>(guest->hello.pid));
   peers_.push_back(std::move(guest));
   for (const auto& [thread, record] : early) {
     if (auto problem = tell(process, thread, record)) return problem;
@@ -397,13 +439,9 @@ std::optional<Diagnostic> Daemon::step() {
   looking_.reset();
   const std::vector<SessionAnswer> answers = session_.advance();
   show_present();
+  heard = tell_guests() || heard;
   for (const SessionAnswer& one : answers) {
-    Answer& answer = peers_[one.process]->region->rings[one.thread].answer;
-    answer.status = one.status;
-    answer.time_ps = one.at.ps;
-    answer.value = one.value;
-    answer.count.fetch_add(1, std::memory_order_release);
-    futex_wake(answer.count);
+    give(peers_[one.process]->region->rings[one.thread], one);
   }
   if (heard || !answers.empty()) return std::nullopt;
   // Processes go seldom, and asking costs a call each.

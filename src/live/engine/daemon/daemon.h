@@ -99,6 +99,8 @@ class Daemon {
   void take_newcomers(std::optional<Diagnostic>& problem);
   bool is_known(std::int32_t rank) const;
   bool hear_guests(std::optional<Diagnostic>& problem);
+  bool tell_guests();
+  static void give(Ring& ring, const SessionAnswer& one);
   std::optional<Diagnostic> become_process(std::unique_ptr<Peer>& guest, std::uint16_t device);
   std::optional<Diagnostic> tell(std::uint32_t process, std::uint32_t thread, const Record& record);
   void lose(std::uint32_t process);

@@ -111,6 +111,15 @@ class Session {
   /// time-out has been passed over.
   Time present() const;
 
+  /// So many devices has a node, which ranks fill one after the other.
+  void set_node(std::uint32_t devices);
+  /// Its number in the system.
+  void set_pid(std::uint32_t process, std::uint32_t pid);
+  /// What a device of that rank's node does as far as the run has come: for a process that is no part of it. None as long as that
+  /// rank may be ahead of the run.
+  std::optional<SessionAnswer> use_of(std::int32_t rank, std::uint16_t device, DeviceUse what,
+                                      std::uint64_t which) const;
+
   /// Answers that can be given now. To be called when every record that was written has been taken.
   std::vector<SessionAnswer> advance();
   /// Nothing that happens from now on starts before this.

@@ -226,6 +226,20 @@ Told Link::inquire(Record record) {
   return told;
 }
 
+Told Link::look(Record record) {
+  if (silent_) return {ECHILD, 0};
+  if (own_speaker || is_helper_thread) return ask(record);
+  if (!helper_speaker) helper_speaker = &helper();
+  record.flags |= kAnswerWanted;
+  write(*helper_speaker, record);
+  return answered(*helper_speaker);
+}
+
+std::int64_t Link::look_ns() {
+  if (own_speaker) return now_ns();
+  return helper_speaker ? helper_speaker->now_ns() : 0;
+}
+
 Told Link::consult(Record record) {
   if (silent_) return {ECHILD, 0};
   Speaker& me = speaker();

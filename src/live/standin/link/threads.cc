@@ -91,9 +91,16 @@ Speaker& Link::newcomer() {
 
 Speaker& Link::helper() {
   const std::lock_guard guard(threads_lock_);
+  // The first ring is that of the program's first thread, should it use a device.
+  const bool is_first = region_->threads.load(std::memory_order_relaxed) == 0;
+  Speaker* const of_program = is_first ? &take_ring() : nullptr;
   Speaker& speaker = take_ring();
   speaker.helper = true;
   be_known(*speaker.ring);
+  if (of_program) {
+    of_program->in_use.store(false, std::memory_order_release);
+    free_rings_.push_back(of_program->index);
+  }
   return speaker;
 }
 
