@@ -39,7 +39,8 @@ struct LiveRequest {
   /// the script in `command`; empty: every rank is started alone.
   std::filesystem::path fork_server;
   std::vector<std::string> imports;  ///< modules that it loads
-  double host_factor = 0;            ///< host code takes its CPU time here, times this; 0: modelled
+  std::filesystem::path operators;  ///< what operators and kernels of the user's do; empty: no file
+  double host_factor = 0;           ///< host code takes its CPU time here, times this; 0: modelled
   HostTable host =
       HostTable::builtin();       ///< what it takes where it is modelled, and what calls take
   std::int64_t start_ns = 0;      ///< virtual time begins here, since 1970; 0: at the real time
@@ -126,17 +127,19 @@ struct LiveResolved {
 
 /// How a run went.
 struct LiveReport {
-  std::string cluster;                   ///< as asked for
-  int status = 0;                        ///< exit status of the first rank that failed; 0: none
-  std::optional<LiveFailure> failure;    ///< which one that was
-  bool stopped = false;                  ///< by the observer
-  Time virtual_time;                     ///< from the start to the end of the last task
-  double real_s = 0;                     ///< that it took here
-  std::uint64_t tasks = 0;               ///< of its graph
-  std::vector<LiveRank> ranks;           ///< those that did anything, by number
-  std::vector<LiveCoverage> coverage;    ///< by what prices rest on
-  std::vector<LiveCoverage> kernels;     ///< by operator, library call or name, longest first
-  std::vector<LiveUnknown> unknown;      ///< kernels whose work is not known, longest first
+  std::string cluster;                 ///< as asked for
+  int status = 0;                      ///< exit status of the first rank that failed; 0: none
+  std::optional<LiveFailure> failure;  ///< which one that was
+  bool stopped = false;                ///< by the observer
+  Time virtual_time;                   ///< from the start to the end of the last task
+  double real_s = 0;                   ///< that it took here
+  std::uint64_t tasks = 0;             ///< of its graph
+  std::vector<LiveRank> ranks;         ///< those that did anything, by number
+  std::vector<LiveCoverage> coverage;  ///< by what prices rest on
+  std::vector<LiveCoverage> kernels;   ///< by operator, library call or name, longest first
+  std::vector<LiveUnknown> unknown;    ///< kernels whose work is not known, longest first
+  /// Patterns of the user's file of operators that nothing in the run had, with their places.
+  std::vector<std::string> unmatched;
   std::vector<std::string> unsupported;  ///< functions that were called and are not there
   std::uint64_t tainted_reads = 0;       ///< values that the script read and nobody had computed
   std::vector<std::string>

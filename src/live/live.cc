@@ -375,7 +375,7 @@ Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
   if (!cluster) return cluster.error();
   const Result<Layout> layout = layout_of(request, *cluster);
   if (!layout) return layout.error();
-  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog);
+  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog, request.operators);
   if (!work) return work.error();
   LiveRequest filled = request;
   if (auto problem = take_host(*cluster, filled)) return *problem;

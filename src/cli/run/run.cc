@@ -176,6 +176,11 @@ void add_run_options(CLI::App& app, RunCommand& command) {
                  "operators of up to N elements are computed with execute:N (16384)")
       ->type_name("POLICY")
       ->capture_default_str();
+  app.add_option(
+         "--operators", program.operators,
+         "What operators and kernels of your own do, as catalog/live/operators.toml says it of "
+         "those that are known; these go first")
+      ->type_name("FILE.toml");
   app.add_flag("--no-fork-server", program.no_fork_server,
                "Start every rank alone, instead of loading PyTorch once for all");
   as_output(app.add_option("--capture", command.files.capture,

@@ -48,6 +48,20 @@ void write_coverage(JsonWriter& w, std::string_view key, const std::vector<LiveC
   w.end_array();
 }
 
+void write_rests(JsonWriter& w, const LiveReport& r) {
+  const std::vector<double> parts = shares(r);
+  w.begin_array("coverage");
+  for (std::size_t i = 0; i < r.coverage.size(); ++i) {
+    w.begin_object({}, Layout::kLine);
+    w.text("what", r.coverage[i].what);
+    w.count("kernels", r.coverage[i].kernels);
+    w.seconds("time_s", r.coverage[i].time);
+    w.ratio("share", parts[i]);
+    w.end_object();
+  }
+  w.end_array();
+}
+
 /// What may be wrong with the prices because nobody knows what these kernels do.
 void write_unknown(JsonWriter& w, const LiveReport& r) {
   w.begin_array("unknown");
@@ -101,13 +115,14 @@ void write_run(JsonWriter& w, const LiveReport& r) {
   w.begin_array("ranks");
   for (const LiveRank& rank : r.ranks) write_rank(w, rank);
   w.end_array();
-  write_coverage(w, "coverage", r.coverage);
+  write_rests(w, r);
   write_coverage(w, "kernels", r.kernels);
   write_unknown(w, r);
   w.ratio("host_spread", r.host_spread);
   w.count("tainted_reads", r.tainted_reads);
   w.texts("tainted_where", r.tainted_where, Layout::kLine);
   w.count("assumed_values", r.assumed);
+  w.texts("unmatched_operators", r.unmatched, Layout::kLine);
   w.texts("unsupported", r.unsupported, Layout::kLine);
   write_resolved(w, r.resolved);
 }

@@ -50,6 +50,7 @@ LiveReport RunReporter::report(const ClusterWork& work) const {
   }
   std::stable_sort(report.unknown.begin(), report.unknown.end(),
                    [](const LiveUnknown& a, const LiveUnknown& b) { return a.floor > b.floor; });
+  report.unmatched = work.kernels().unmatched();
   if (timeline_) {
     report.timeline = [writer = timeline_, label = label_,
                        ranks = report.ranks](std::optional<std::int32_t> rank) {

@@ -1,5 +1,6 @@
 #include "live/standin/torch/catalog.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -53,6 +54,12 @@ const Names kWriteStatistics = {"aten::native_batch_norm", "aten::cudnn_batch_no
 /// Of tainted gradients none is infinite: what was found (second argument) stays as it was.
 const Names kFindNothing = {"aten::_amp_foreach_non_finite_check_and_unscale_"};
 
+/// Sequences that lie behind each other in one tensor: how long each is, values say.
+const Names kLengths = {"cum_seq_q", "cu_seqlens_q"};
+
+/// They launch nothing themselves: the core sees NCCL's calls.
+constexpr std::string_view kCommunication = "c10d::";
+
 bool writes(const c10::Argument& argument) {
   return argument.alias_info() && argument.alias_info()->isWrite();
 }
@@ -68,9 +75,12 @@ bool is_generator(const c10::Argument& argument) {
   return argument.type()->str().find("Generator") != std::string::npos;
 }
 
-bool has_kernel(const c10::OperatorHandle& handle, const std::string& name) {
+bool has_kernel(const c10::OperatorHandle& handle, const Operator& what) {
   const bool for_gpu = handle.hasKernelForDispatchKey(c10::DispatchKey::CUDA);
-  return for_gpu || kComposed.count(name) > 0;
+  // Python's custom_op() for any device.
+  const bool for_any =
+      what.extension && handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+  return for_gpu || for_any || kComposed.count(what.name) > 0;
 }
 
 bool cpu_has_kernel(const c10::OperatorHandle& handle) {
@@ -85,6 +95,7 @@ void describe_arguments(const c10::FunctionSchema& schema, Operator& what) {
     const bool only_out = argument.kwarg_only() || (i == 0 && kFill.count(what.name) > 0);
     const bool statistics = kWriteStatistics.count(what.name) > 0 && (i == 3 || i == 4);
     Operator::Argument known;
+    if (what.by_names) known.name = argument.name();
     const bool keeps = kFindNothing.count(what.name) > 0 && i == 1;
     known.written = (writes(argument) && !keeps) || statistics;
     known.read = statistics || !(writes(argument) && only_out);
@@ -110,9 +121,13 @@ void describe_returns(const c10::FunctionSchema& schema, Operator& what) {
 std::optional<Operator> describe(const c10::OperatorHandle& handle) {
   Operator what;
   what.name = toString(handle.operator_name());
-  if (!what.name.starts_with("aten::") || !has_kernel(handle, what.name)) return std::nullopt;
+  what.extension = !what.name.starts_with("aten::");
+  if (what.name.starts_with(kCommunication) || !has_kernel(handle, what)) return std::nullopt;
   const c10::FunctionSchema& schema = handle.schema();
-  if (kNoValues.count(what.name) > 0 || is_view(schema)) return std::nullopt;
+  what.by_names = what.extension ||
+                  std::any_of(schema.arguments().begin(), schema.arguments().end(),
+                              [](const c10::Argument& a) { return kLengths.count(a.name()) > 0; });
+  if (!what.extension && (kNoValues.count(what.name) > 0 || is_view(schema))) return std::nullopt;
   what.original = handle.getComputedKernelForDispatchKey(c10::DispatchKey::CUDA);
   what.left_alone = kMoves.count(what.name) > 0;
   what.makes_memory = what.name.starts_with("aten::empty");

@@ -25,11 +25,14 @@ using Policy = void (*)(const Call&, Values& outputs);
 /// What is known of an operator before it is called.
 struct Operator {
   struct Argument {
+    std::string name;  ///< where the operator is told by names
     bool read = true;  ///< its elements decide what comes out
     bool written = false;
   };
 
   std::string name;  ///< "aten::add.Tensor"
+  bool extension = false;  ///< not PyTorch's own: told, and otherwise left alone
+  bool by_names = false;   ///< told with its arguments' names, and with what small ones hold
   std::optional<c10::SafeKernelFunction> original;
   std::vector<Argument> arguments;
   std::vector<int> same_as;  ///< by return: the argument that is returned, -1: none

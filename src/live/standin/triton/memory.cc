@@ -88,6 +88,8 @@ bool Counter::memory(const Operation& op, double weight) {
     descriptor(op, weight);
   } else if (name == "tt.dot") {
     dot(op, weight);
+  } else if (name == "tt.dot_scaled" && typed) {
+    scaled_dot(op, weight);
   } else {
     return false;
   }

@@ -8,7 +8,7 @@
 #define FLOPCAST_PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))
 
 /// Of these declarations. A plug-in that was compiled with another one does not start.
-inline constexpr std::uint32_t kFlopcastPluginVersion = 3;
+inline constexpr std::uint32_t kFlopcastPluginVersion = 4;
 
 FLOPCAST_PLUGIN_EXPORT std::uint32_t flopcast_live_version();
 
