@@ -90,6 +90,7 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   Result<ClusterWork> work = ClusterWork::make(*cluster, catalog);
   if (!work) return work.error();
   Session session(*work, host_times(*host));
+  session.set_node(facts.chips_per_node);
   RunReporter reporter(*cluster, label, request.timeline);
   const Result<Retold> retold =
       retell(*capture, session, [&] { reporter.take(session, session.horizon()); });

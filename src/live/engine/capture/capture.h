@@ -38,6 +38,7 @@ struct CapturedRow {
     kRecord,
     kProcess,  ///< one came: `rank`
     kLost,     ///< one is gone
+    kStopped,  ///< a thread has stopped, and nobody says when it goes on
     kAnswer,  ///< a thread was answered more than a time: status in `duration_ns`, value in word[0]
   };
   Kind kind = Kind::kRecord;
@@ -70,6 +71,7 @@ class CaptureWriter final : public SessionListener {
   void took(std::uint32_t process, std::uint32_t thread, const Record& record,
             std::string_view signature) override;
   void lost(std::uint32_t process) override;
+  void stopped(std::uint32_t process, std::uint32_t thread) override;
   void answered(const SessionAnswer& answer) override;
 
   /// The run is over. @return bytes of the file

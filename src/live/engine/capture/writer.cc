@@ -160,6 +160,14 @@ void CaptureWriter::lost(std::uint32_t process) {
   state_->add(row);
 }
 
+void CaptureWriter::stopped(std::uint32_t process, std::uint32_t thread) {
+  CapturedRow row;
+  row.kind = CapturedRow::Kind::kStopped;
+  row.process = process;
+  row.thread = thread;
+  state_->add(row);
+}
+
 void CaptureWriter::answered(const SessionAnswer& answer) {
   CapturedRow row;
   row.kind = CapturedRow::Kind::kAnswer;

@@ -211,7 +211,7 @@ void Daemon::look_who_has_stopped() {
     still[who] = the_same ? before->second : StoppedThread{times->runs, now};
     if (now - still[who].since < kStopsFor || !Quiet().look(processes_alive(), clocked_threads()))
       continue;
-    session_.stands_still(holder);
+    session_.stand_still(holder.process, holder.thread, true);
     still.erase(who);
   }
   stopped_ = std::move(still);

@@ -509,12 +509,6 @@ std::uint32_t Session::add_process(std::int32_t rank) {
 
 void Session::set_listener(SessionListener* listener) { state_->listener = listener; }
 
-void Session::stand_still(std::uint32_t process, std::uint32_t thread) {
-  const auto found = state_->processes[process].threads.find(thread);
-  if (found != state_->processes[process].threads.end() && found->second.doing == Doing::kRuns)
-    found->second.doing = Doing::kIdles;
-}
-
 void Session::lose(std::uint32_t process) {
   if (state_->listener) state_->listener->lost(process);
   Process& gone = state_->processes[process];
