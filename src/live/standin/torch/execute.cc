@@ -278,7 +278,11 @@ OnlyLaunches::~OnlyLaunches() {
 
 bool reads_only_valid(const Call& call) {
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
-    if (!call.what.arguments[i].read) continue;
+    const Operator::Argument& argument = call.what.arguments[i];
+    if (!argument.read) continue;
+    if (argument.unread_if >= 0 &&
+        call.arguments[static_cast<std::size_t>(argument.unread_if)].toBool())
+      continue;
     bool valid = true;
     each_tensor(call.arguments[i], [&](const at::Tensor& tensor) {
       valid = valid && (!tensor.is_cuda() || is_valid(tensor));
