@@ -25,6 +25,7 @@ class RunReporter {
  private:
   std::string label_;
   Account account_;
+  Time present_;                              ///< sleeps that ended are over by then
   std::shared_ptr<TimelineWriter> timeline_;  // also the report's; null: nobody wants it
 };
 
