@@ -50,9 +50,10 @@ struct LiveRequest {
 
 /// A captured run is to be timed again.
 struct ResolveRequest {
-  std::filesystem::path capture;  ///< file of a run
-  std::string cluster;            ///< as for estimates; empty: that of the run
-  bool timeline = false;          ///< keep every task for LiveReport::timeline
+  std::filesystem::path capture;    ///< file of a run
+  std::string cluster;              ///< as for estimates; empty: that of the run
+  std::filesystem::path operators;  ///< as of LiveRequest
+  bool timeline = false;            ///< keep every task for LiveReport::timeline
 };
 
 /// How a run goes, looked at while it does. Every function may be empty.

@@ -160,6 +160,7 @@ std::optional<Diagnostic> LiveRun::start_capture(const Cluster& cluster,
                                        .chips_per_node = machine.devices,
                                        .memory_bytes = machine.device.memory_bytes,
                                        .host = request_.host.toml("what this run's host takes"),
+                                       .operators = request_.operators.string(),
                                        .host_factor = request_.host_factor});
   if (!writer) return writer.error();
   capture_ = std::move(*writer);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +30,7 @@ struct CaptureFacts {
   std::uint32_t chips_per_node = 0;
   std::uint64_t memory_bytes = 0;  ///< of a chip, as programs saw it
   std::string host;                ///< HostTable::toml()
+  std::string operators;           ///< file of the user's own; empty: none
   double host_factor = 0;          ///< of measured host time; 0: it was modelled
 };
 
@@ -36,7 +38,7 @@ struct CaptureFacts {
 struct CapturedRow {
   enum class Kind : std::uint8_t {
     kRecord,
-    kProcess,  ///< one came: `rank`
+    kProcess,  ///< one came: `rank`; a child of another has word[0] = 1 and its device
     kLost,     ///< one is gone
     kStopped,  ///< a thread has stopped, and nobody says when it goes on
     kAnswer,  ///< a thread was answered more than a time: status in `duration_ns`, value in word[0]
@@ -67,7 +69,7 @@ class CaptureWriter final : public SessionListener {
                                                        const CaptureFacts& facts);
   ~CaptureWriter() override;
 
-  void came(std::int32_t rank) override;
+  void came(std::int32_t rank, std::optional<std::uint16_t> device) override;
   void took(std::uint32_t process, std::uint32_t thread, const Record& record,
             std::string_view signature) override;
   void lost(std::uint32_t process) override;

@@ -106,7 +106,9 @@ class Teller {
       const CapturedRow& row = capture_.rows[all_before_];
       if (row.kind == CapturedRow::Kind::kRecord && is_told_[all_before_] == 0) return;
       if (row.kind != CapturedRow::Kind::kProcess) continue;
-      const std::uint32_t process = session_.add_process(row.rank);
+      const bool is_child = row.record.word[0] != 0;
+      const std::uint32_t process = is_child ? session_.add_child(row.rank, row.record.device)
+                                             : session_.add_process(row.rank);
       if (!processes_[process].main_speaks) session_.stand_still(process, kMain);
       there_ = process + 1;
     }
@@ -147,9 +149,13 @@ class Teller {
   /// What came from outside came after all that had been heard before it.
   bool came_in_time(const Process& process, std::uint32_t row) const {
     const CapturedRow& what = capture_.rows[row];
-    const auto thread = process.threads.find(what.thread);
-    const bool unheard = thread != process.threads.end() && stops_.contains(thread->second.last);
-    return (!unheard && !woken_from_outside(what.record)) || all_before_ >= row;
+    if (all_before_ >= row || woken_from_outside(what.record)) return all_before_ >= row;
+    const auto found = process.threads.find(what.thread);
+    if (found == process.threads.end()) return true;
+    const Thread& thread = found->second;
+    // Another process has woken it, by a channel.
+    const bool woken_by_other = thread.idles && what.record.act != Act::kWoken;
+    return !woken_by_other && !stops_.contains(thread.last);
   }
 
   std::optional<Diagnostic> tell_row(Process& process, std::uint32_t row) {

@@ -28,6 +28,7 @@ std::string facts_block(const CaptureFacts& facts) {
   out.add_uint64(tag(Fact::kMemoryBytes), facts.memory_bytes);
   out.add_string(tag(Fact::kHost), facts.host);
   out.add_double(tag(Fact::kHostFactor), facts.host_factor);
+  out.add_string(tag(Fact::kOperators), facts.operators);
   return bytes;
 }
 
@@ -136,10 +137,12 @@ Result<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::filesyst
   return std::unique_ptr<CaptureWriter>(new CaptureWriter(std::move(state)));
 }
 
-void CaptureWriter::came(std::int32_t rank) {
+void CaptureWriter::came(std::int32_t rank, std::optional<std::uint16_t> device) {
   CapturedRow row;
   row.kind = CapturedRow::Kind::kProcess;
   row.rank = rank;
+  row.record.word[0] = device ? 1 : 0;
+  row.record.device = device.value_or(0);
   state_->add(row);
 }
 

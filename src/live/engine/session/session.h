@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,7 +60,8 @@ struct Leap {
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
-  virtual void came(std::int32_t rank) = 0;  ///< a process; they are numbered from 0
+  /// A process; they are numbered from 0. @param device of a child of another one; none: it is nobody's child
+  virtual void came(std::int32_t rank, std::optional<std::uint16_t> device) = 0;
   virtual void took(std::uint32_t process, std::uint32_t thread, const Record& record,
                     std::string_view signature) = 0;
   virtual void lost(std::uint32_t process) = 0;

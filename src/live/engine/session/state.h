@@ -232,6 +232,7 @@ struct Session::State {
   std::map<std::uint32_t, ChipUse> chips;
 
   // session.cc: records in turn, the network, answers
+  Process& add_process(std::int32_t rank);
   std::optional<Diagnostic> in_turn(Process& process, std::uint32_t number, const Record& record,
                                     std::string_view signature);
   std::optional<Diagnostic> act(Process& process, std::uint32_t number, const Record& record,
