@@ -333,6 +333,7 @@ Result<LiveReport> LiveRun::report() {
   report.status = failure_ ? failure_->status : 0;
   report.failure = failure_;
   report.stopped = stopped_;
+  report.virtual_time = std::max(report.virtual_time, session_.present());
   report.host_spread = request_.host_factor == 0 ? request_.host.spread : 0;
   for (LiveRank& rank : report.ranks) rank.most_memory = daemon_->most_memory(rank.rank);
   report.unsupported = remarks_.unsupported();

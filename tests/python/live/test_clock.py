@@ -53,6 +53,23 @@ def test_a_thread_at_work_when_the_script_ends_ends_with_it(live, tmp_path):
     assert "terminate" not in done.stderr
 
 
+@pytest.mark.parametrize("last", ["pass", "time.sleep(7)"])
+def test_a_sleep_that_the_end_of_the_script_cuts_short_is_no_time(live, tmp_path, last):
+    script = tmp_path / "watches.py"
+    script.write_text(
+        "import ctypes, threading, time\n"
+        "cuda = ctypes.CDLL('libcuda.so.1')\n"
+        "cuda.cuInit(0)\n"
+        "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        "time.sleep(2)\n"
+        "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        f"{last}\n"
+    )
+    live.run("--json", tmp_path / "run.json", script)
+    told = json.loads((tmp_path / "run.json").read_text())
+    assert told["virtual_s"] == pytest.approx(2 if last == "pass" else 9, abs=0.01)
+
+
 def test_a_seed_that_nobody_gave_is_the_ranks_own_in_every_run(live, tmp_path):
     """PyTorch seeds a GPU's generator by std::random_device, and DTensor compares the ranks' states."""
     script = tmp_path / "seeds.py"
