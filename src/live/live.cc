@@ -326,7 +326,7 @@ LiveReport LiveRun::report() {
   report.status = failure_ ? failure_->status : 0;
   report.failure = failure_;
   report.stopped = stopped_;
-  report.virtual_time = account_.end();
+  report.virtual_time = std::max(account_.end(), session_.present());
   report.tasks = account_.tasks();
   report.host_spread = request_.host_factor == 0 ? request_.host.spread : 0;
   report.ranks = account_.ranks();

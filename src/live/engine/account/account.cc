@@ -16,7 +16,8 @@ std::uint32_t number_of_copy(const TaskNote& note) {
 
 void Account::add(const ToldTask& told, const Processor& on, std::string_view name) {
   ++tasks_;
-  end_ = std::max(end_, told.task.end);
+  // Who sleeps may be ended before: the session knows how far that went.
+  if (told.note.act != Act::kSleep) end_ = std::max(end_, told.task.end);
   if (on.kind == Processor::Kind::kHub) return;
   Rank& rank = ranks_[on.rank];
   const auto [start, end] = std::pair(told.task.start, told.task.end);
