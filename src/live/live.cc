@@ -328,12 +328,11 @@ std::optional<Diagnostic> LiveRun::drive() {
 Result<LiveReport> LiveRun::report() {
   session_.advance();  // what is under way ends, though nobody waits for it
   teller_.take(session_, Time::max());
-  LiveReport report = teller_.report(work_);
+  LiveReport report = teller_.report(work_, session_);
   report.cluster = request_.cluster;
   report.status = failure_ ? failure_->status : 0;
   report.failure = failure_;
   report.stopped = stopped_;
-  report.virtual_time = std::max(report.virtual_time, session_.present());
   report.host_spread = request_.host_factor == 0 ? request_.host.spread : 0;
   for (LiveRank& rank : report.ranks) rank.most_memory = daemon_->most_memory(rank.rank);
   report.unsupported = remarks_.unsupported();

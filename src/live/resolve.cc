@@ -103,7 +103,7 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   if (const auto& problem = work->problem()) return *problem;
   session.advance();
   reporter.take(session, Time::max());
-  LiveReport report = reporter.report(*work);
+  LiveReport report = reporter.report(*work, session);
   const LiveReport& ending = capture->ending;
   report.status = ending.status;
   report.failure = ending.failure;

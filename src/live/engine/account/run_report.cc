@@ -36,10 +36,10 @@ void RunReporter::take(Session& session, Time before) {
   }
 }
 
-LiveReport RunReporter::report(const ClusterWork& work) const {
+LiveReport RunReporter::report(const ClusterWork& work, const Session& session) const {
   LiveReport report;
   report.cluster = label_;
-  report.virtual_time = account_.end();
+  report.virtual_time = std::max(account_.end(), session.present());
   report.tasks = account_.tasks();
   report.ranks = account_.ranks();
   report.coverage = listed(work.kernels().by_basis());
