@@ -70,9 +70,22 @@ struct Watch {
   Place places[kPlaces];
 };
 
+/// Where threads of a process are. The engine asks; a thread of the process that does nothing else answers.
+struct Stacks {
+  static constexpr std::uint32_t kThreads = 16;
+  std::atomic<std::uint32_t> wanted;  ///< questions so far: the futex that the thread waits for
+  std::atomic<std::uint32_t> told;    ///< of them, those that are answered
+  std::uint32_t count;                ///< threads that the question is about
+  std::int32_t threads[kThreads];     ///< as the system numbers them
+  std::uint64_t handles[kThreads];    ///< as their C library does; 0: not known
+  std::uint8_t python[kThreads];      ///< 1: the lines are Python's, else functions
+  /// A thread's name, and a line for each call, innermost first. Ends with 0.
+  char text[kThreads][4096];
+};
+
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 4;
+  static constexpr std::uint32_t kVersion = 5;
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
@@ -84,6 +97,7 @@ struct Region {
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
   TaintedReads tainted;
   Watch watch;
+  Stacks stacks;
   Ring rings[kThreads];
   Arena arena;
 };
@@ -92,9 +106,20 @@ struct Region {
 struct DeviceFacts {
   char name[128] = {};
   std::uint64_t memory_bytes = 0, l2_bytes = 0;
-  std::uint32_t cores = 0;             ///< streaming multiprocessors
-  std::uint32_t major = 0, minor = 0;  ///< compute capability
-  std::uint32_t clock_khz = 0;
+  std::uint32_t cores = 0;               ///< streaming multiprocessors
+  std::uint32_t major = 0, minor = 0;    ///< compute capability
+  std::uint32_t clock_khz = 0;           ///< its highest; 0: not known, as all below
+  std::uint32_t lanes = 0;               ///< cores of a multiprocessor
+  std::uint32_t power_mw = 0;            ///< rated
+  std::uint32_t idle_mw = 0;             ///< where nothing runs
+  std::uint32_t cool_c = 0, warm_c = 0;  ///< degrees where nothing runs, and at rated power
+  std::uint32_t nvlinks = 0;             ///< of one device
+  std::uint32_t nvlink_version = 0;      ///< nvmlNvlinkVersion_t
+  std::uint32_t nvlink_switch =
+      0;  ///< 1: they go to a switch, else to every other device of the node
+  std::uint32_t nvlink_group = 0;  ///< devices of the node that they join
+  std::uint32_t nvlink_mbs = 0;    ///< of one link, one direction: 10^6 bytes a second
+  std::uint32_t pcie_generation = 0, pcie_lanes = 0;
 };
 
 /// What all processes of a run and the engine share. Made by the engine.

@@ -72,12 +72,19 @@ void write_unknown(JsonWriter& w, const LiveReport& r) {
   w.end_object();
 }
 
-}  // namespace
+void write_resolved(JsonWriter& w, const std::optional<LiveResolved>& resolved) {
+  if (!resolved) return w.null("resolved");
+  w.begin_object("resolved");
+  w.text("cluster", resolved->cluster);
+  w.count("asked", resolved->asked);
+  w.count("differs", resolved->differs);
+  w.text("first", resolved->first);
+  w.texts("assumed", resolved->assumed, Layout::kLine);
+  w.end_object();
+}
 
-std::string live_json(const LiveReport& r) {
-  JsonWriter w;
-  w.begin_object();
-  w.text("flopcast", kVersion);
+/// All but the version.
+void write_run(JsonWriter& w, const LiveReport& r) {
   w.text("cluster", r.cluster);
   w.integer("status", r.status);
   if (r.failure) {
@@ -102,6 +109,40 @@ std::string live_json(const LiveReport& r) {
   w.texts("tainted_where", r.tainted_where, Layout::kLine);
   w.count("assumed_values", r.assumed);
   w.texts("unsupported", r.unsupported, Layout::kLine);
+  write_resolved(w, r.resolved);
+}
+
+}  // namespace
+
+std::string live_json(const LiveReport& r) {
+  JsonWriter w;
+  w.begin_object();
+  w.text("flopcast", kVersion);
+  write_run(w, r);
+  w.end_object();
+  return std::move(w).take();
+}
+
+std::string resolved_json(std::span<const ResolvedRow> rows) {
+  JsonWriter w;
+  w.begin_object();
+  w.text("flopcast", kVersion);
+  w.begin_array("clusters");
+  for (const ResolvedRow& row : rows) {
+    w.begin_object();
+    w.text("cluster", row.cluster);
+    if (row.problem) {
+      w.text("problem", row.problem->text());
+      w.null("run");
+    } else {
+      w.null("problem");
+      w.begin_object("run");
+      write_run(w, *row.report);
+      w.end_object();
+    }
+    w.end_object();
+  }
+  w.end_array();
   w.end_object();
   return std::move(w).take();
 }

@@ -201,7 +201,8 @@ std::string remarks_text(const LiveReport& r) {
 
 std::string live_text(const LiveReport& r) {
   if (r.ranks.empty()) return first_line(r) + "no rank used a GPU\n";
-  return first_line(r) + steps_line(r) + unknown_line(r) + times_text(r) + memory_text(r) +
+  return first_line(r) + resolved_lines(r) + steps_line(r) + unknown_line(r) + times_text(r) +
+         memory_text(r) +
          coverage_text(r.coverage, "what kernel times rest on", r.coverage.size()) +
          unknown_text(r.unknown) + remarks_text(r);
 }

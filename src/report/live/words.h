@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,6 +30,9 @@ inline constexpr std::array<TimePart, 6> kTimeParts = {{
 LiveTimes mean_times(const std::vector<LiveRank>& ranks);
 /// Of all GPUs: what each step took.
 std::vector<Time> step_times(const LiveRank& rank);
+
+/// Of a run that was captured: where it ran, and what that leaves open here. Empty of any other.
+std::string resolved_lines(const LiveReport& r);
 
 /// All kernels whose work is not known.
 struct UnknownWork {

@@ -7,6 +7,7 @@
 
 #include "base/numeric/clock.h"
 #include "base/text/numbers.h"
+#include "live/engine/pricing/device_facts.h"
 #include "live/engine/pricing/named_kernels.h"
 #include "live/engine/pricing/operator_kernels.h"
 
@@ -96,6 +97,17 @@ std::optional<Signature> moved_by_arguments(Words& words) {
   return made;
 }
 
+std::optional<Signature> spin_of(Words& words) {
+  const std::int64_t cycles = words.size();
+  if (!words.ok()) return std::nullopt;
+  Signature made;
+  made.kernel = moves(0, 0);
+  made.known = true;
+  made.name = made.kernel_name = words.rest();
+  made.cycles = static_cast<double>(cycles);
+  return made;
+}
+
 std::optional<Signature> counted_of(std::string_view words, std::string_view signature) {
   auto counted = parse_counted(words);
   if (!counted) return std::nullopt;
@@ -134,6 +146,9 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads) {
   }
   if (kind == "counted") {
     if (const auto known = counted_of(words.rest(), signature)) return *known;
+  }
+  if (kind == "spin") {
+    if (const auto known = spin_of(words)) return *known;
   }
   if (kind == "arguments") {
     if (const auto known = moved_by_arguments(words)) return *known;
@@ -211,6 +226,13 @@ KernelTime KernelPrices::counted(const Signature& read) const {
 
 KernelTime KernelPrices::time_of(const Signature& read, std::string_view signature) const {
   if (read.counted) return counted(read);
+  if (read.cycles) {
+    KernelTime time = machine_.kernels().time(read.kernel);  // the least that any takes
+    const double hertz = highest_hertz(machine_.cluster().chip);
+    if (hertz > 0) time.time.value = std::max(time.time.value, *read.cycles / hertz);
+    time.basis = hertz > 0 ? Basis::kRoofline : Basis::kAssumed;
+    return time;
+  }
   if (const auto* memory = std::get_if<MemoryBound>(&read.kernel)) return streaming(*memory, read);
   const auto* attends = std::get_if<Attention>(&read.kernel);
   KernelTime time =

@@ -9,6 +9,7 @@
 //   arguments READ WRITTEN BEHIND NAME...                    bytes that its arguments lead to, all of those allocations:
 //                                                            what it does with them is not known
 //   counted READ WRITTEN OPERATIONS BEHIND STATE PRODUCTS ROWS NAME...   what a program was counted to do (counted_kernels.h)
+//   spin CYCLES NAME...                                      waits until the clock has ticked so often
 //   kernel NAME...                                           nothing is known but its name and grid
 #pragma once
 
@@ -35,6 +36,7 @@ struct Signature {
   std::string_view name;         ///< what people see
   /// Besides `kernel`, which has the bytes.
   std::optional<CountedKernel> counted = std::nullopt;
+  std::optional<double> cycles = std::nullopt;  ///< it only waits, for so many
   double behind = 0;  ///< bytes that it can reach, where its work is not known; 0: nobody knows
 };
 /// A signature that is none of these counts as a name of which nothing is known.

@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "live/standin/stacks/teller.h"
 #include "live/wire/socket.h"
 
 namespace flopcast::live {
@@ -116,6 +117,7 @@ Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
   struct ::stat facts {};
   if (::fstat(socket.get(), &facts) == 0) socket_file_ = facts.st_ino;
   socket_ = socket.release();
+  begin_telling(region_->stacks);
 }
 
 Link& Link::get() {
@@ -222,6 +224,20 @@ Told Link::inquire(Record record) {
   const Told told = answered(me);
   if (told.value == 0) spend(std::max<std::uint32_t>(cost, 1));
   return told;
+}
+
+Told Link::look(Record record) {
+  if (silent_) return {ECHILD, 0};
+  if (own_speaker || is_helper_thread) return ask(record);
+  if (!helper_speaker) helper_speaker = &helper();
+  record.flags |= kAnswerWanted;
+  write(*helper_speaker, record);
+  return answered(*helper_speaker);
+}
+
+std::int64_t Link::look_ns() {
+  if (own_speaker) return now_ns();
+  return helper_speaker ? helper_speaker->now_ns() : 0;
 }
 
 Told Link::consult(Record record) {

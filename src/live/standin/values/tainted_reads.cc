@@ -9,7 +9,7 @@
 
 #include "live/standin/link/link.h"
 #include "live/standin/values/inside.h"
-#include "live/standin/values/stack.h"
+#include "live/standin/stacks/stack.h"
 
 namespace flopcast::live {
 namespace {
