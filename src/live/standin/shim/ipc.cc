@@ -41,7 +41,8 @@ int get_memory_handle(IpcHandle* handle, void* address) {
   if (!handle || !block || block->place != Place::kDevice) return kInvalidValue;
   const std::uintptr_t begin = block->address / Memory::kPage * Memory::kPage;
   const std::size_t bytes = block->taken > 0 ? block->taken : Memory::kPage;
-  std::optional<SharedPart> part = share_memory(reinterpret_cast<void*>(begin), bytes, block->device);
+  std::optional<SharedPart> part =
+      share_memory(reinterpret_cast<void*>(begin), bytes, block->device);
   if (!part) return kOutOfMemory;
   part->offset = block->address - begin;
   part->length = block->bytes;
