@@ -31,7 +31,7 @@ enum class Act : std::uint8_t {
 
   // Work on a stream.
   kKernel,    ///< signature: name or library call with its sizes. word: blocks, threads of a block
-  kCopy,      ///< word: bytes, CopyKind, peer device
+  kCopy,      ///< word: bytes, CopyKind
   kFill,      ///< word: bytes
   kHostWork,  ///< a function of the application runs in stream order. word: its ticket
 
