@@ -141,6 +141,7 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
   all[kSocketVariable] = daemon_->name();
   all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
   all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
+  all["PATH"] = before_own((folder / "bin").string(), "PATH");  // nvidia-smi
   if (remarks_.is_open()) all[Remarks::kVariable] = remarks_.path();
   // One core has to do for many ranks; and nobody but this machine is to be found.
   for (const auto& [name, value] :

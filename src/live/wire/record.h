@@ -54,7 +54,7 @@ enum class Act : std::uint8_t {
   kAllocate,  ///< word: address, bytes as asked for, bytes as taken
   kFree,      ///< word: address
 
-  // Communication. signature: the communicator's unique id where one is made, else 0.
+  // Communication. signature: the communicator's unique id where one is made, the program's line where one is called.
   kMakeGroup,  ///< word: communicator, rank in it, number of ranks
   kWaitGroup,  ///< word: communicator. Answered when all ranks have made it
   kSplitGroup,  ///< word: communicator, colour (-1: in none), key, the new communicator. Answered: rank in

@@ -201,7 +201,7 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       process.members.erase(record.word[0]);
       break;
     case Act::kCollective:
-      return communicate(process, thread, record);
+      return communicate(process, thread, record, signature);
     case Act::kSettle:
       return settle(process, thread, record);
     default:
