@@ -69,10 +69,22 @@ enum class Act : std::uint8_t {
   kGraphLaunch,  ///< word: nodes of the graph. They follow, marked kOfGraph
   kAskSpan,  ///< word: number of a watched record, 0 or 1. Answered: start or end of its work in
              ///< picoseconds; after the end it is no longer watched
+  kHolds,    ///< word: bytes of the device that the process has from now on, its context included
+  kAskUse,   ///< what the node's device does. word: DeviceUse, number of a process. Answered
   kFork,  ///< a process of the program's begins here. word: Hello::child of its line. Answered: when
   kWaitsFor,  ///< of the kIdle that follows: it is woken at a channel, too. word: the channel's key, wakes of it
-              ///< that the thread knows of
+  ///< that the thread knows of
   kWakes,  ///< threads of other processes that wait at a channel. word: its key, which wake of it this is
+};
+
+/// What may be asked of a device, at the thread's time.
+enum class DeviceUse : std::uint8_t {
+  kComputes,  ///< billionths of the last second, or of the run until then, that a kernel or a collective ran
+  kMoves,     ///< the same that one of them, a copy or a fill ran
+  kBusyTime,  ///< picoseconds that kernels and collectives have run since the run began
+  kMemory,    ///< bytes that all processes have of it
+  kProcess,  ///< of the processes that have memory of it the n-th, as the system numbers it; 0: there is none
+  kMemoryOf,  ///< bytes of that
 };
 
 /// Where a copy comes from and goes to.

@@ -61,6 +61,9 @@ struct TaintedReads {
   std::atomic<std::uint64_t> assumed{0};  ///< tensors that got values assumed for tainted ones
   std::atomic<std::uint32_t> state{0};    ///< of `first`
   char first[8192] = {};  ///< who read first, and the stack of that thread; ends with 0
+  std::atomic<std::uint32_t> origin_state{0};  ///< of `origin`
+  /// The first work that was not computed though all that it reads was, and why; ends with 0.
+  char origin[512] = {};
 };
 
 /// How threads in real time that look whether calls take too long (NCCL's watchdogs) see the run's time, and how the
@@ -78,6 +81,19 @@ struct Watch {
   Place places[kPlaces];
 };
 
+/// Where threads of a process are. The engine asks; a thread of the process that does nothing else answers.
+struct Stacks {
+  static constexpr std::uint32_t kThreads = 16;
+  std::atomic<std::uint32_t> wanted;  ///< questions so far: the futex that the thread waits for
+  std::atomic<std::uint32_t> told;    ///< of them, those that are answered
+  std::uint32_t count;                ///< threads that the question is about
+  std::int32_t threads[kThreads];     ///< as the system numbers them
+  std::uint64_t handles[kThreads];    ///< as their C library does; 0: not known
+  std::uint8_t python[kThreads];      ///< 1: the lines are Python's, else functions
+  /// A thread's name, and a line for each call, innermost first. Ends with 0.
+  char text[kThreads][4096];
+};
+
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
   static constexpr std::uint32_t kVersion = 5;
@@ -92,6 +108,7 @@ struct Region {
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
   TaintedReads tainted;
   Watch watch;
+  Stacks stacks;
   Ring rings[kThreads];
   Arena arena;
 };
@@ -100,9 +117,20 @@ struct Region {
 struct DeviceFacts {
   char name[128] = {};
   std::uint64_t memory_bytes = 0, l2_bytes = 0;
-  std::uint32_t cores = 0;             ///< streaming multiprocessors
-  std::uint32_t major = 0, minor = 0;  ///< compute capability
-  std::uint32_t clock_khz = 0;
+  std::uint32_t cores = 0;               ///< streaming multiprocessors
+  std::uint32_t major = 0, minor = 0;    ///< compute capability
+  std::uint32_t clock_khz = 0;           ///< its highest; 0: not known, as all below
+  std::uint32_t lanes = 0;               ///< cores of a multiprocessor
+  std::uint32_t power_mw = 0;            ///< rated
+  std::uint32_t idle_mw = 0;             ///< where nothing runs
+  std::uint32_t cool_c = 0, warm_c = 0;  ///< degrees where nothing runs, and at rated power
+  std::uint32_t nvlinks = 0;             ///< of one device
+  std::uint32_t nvlink_version = 0;      ///< nvmlNvlinkVersion_t
+  std::uint32_t nvlink_switch =
+      0;  ///< 1: they go to a switch, else to every other device of the node
+  std::uint32_t nvlink_group = 0;  ///< devices of the node that they join
+  std::uint32_t nvlink_mbs = 0;    ///< of one link, one direction: 10^6 bytes a second
+  std::uint32_t pcie_generation = 0, pcie_lanes = 0;
 };
 
 /// What all processes of a run and the engine share. Made by the engine.
@@ -112,10 +140,11 @@ struct Common {
   std::uint32_t devices = 0;  ///< of a node
   DeviceFacts device;         ///< all are alike
   double host_factor = 0;     ///< host time is measured processor time, times this; 0: modelled
-  std::atomic<std::uint32_t> over{0};      ///< 1: the engine hears nobody any more
-  std::atomic<std::uint32_t> outboxes{0};  ///< taken by processes, see mail.h
-  std::atomic<std::uint64_t> shared{0};    ///< bytes of the file taken by kSharedBegin's
-  HostCosts host;                          ///< zero: what records say
+  std::atomic<std::uint32_t> over{0};          ///< 1: the engine hears nobody any more
+  std::atomic<std::uint32_t> outboxes{0};      ///< taken by processes, see mail.h
+  std::atomic<std::uint64_t> shared{0};        ///< bytes of the file taken by kSharedBegin's
+  std::atomic<std::uint32_t> told_tainted{0};  ///< 1: a read of what nobody computed was told
+  HostCosts host;                              ///< zero: what records say
 };
 
 }  // namespace flopcast::live

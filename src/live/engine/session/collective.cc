@@ -231,6 +231,7 @@ std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& 
   note.group = ranks_of(calls);
   task.note = keep_note(note);
   stream.last = run.add(task, after);
+  runs_on_chip(process, record.device, stream.last, true, arrival);
   watch(process, record, stream.last);
   for (const GrowingTask one : std::exchange(complete, {})) run.let_go(one);
   return std::nullopt;

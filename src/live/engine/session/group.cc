@@ -51,9 +51,10 @@ std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& t
   }
   const std::int32_t chip = chip_of(process, record.device);
   if (std::find(group.ranks.begin(), group.ranks.end(), chip) != group.ranks.end()) {
-    return wrong_group(process, fmt::format("joins a communicator as rank {} of {} on a GPU that another of its "
-                                            "ranks is on: NCCL finds a duplicate GPU",
-                                            rank, size));
+    return wrong_group(
+        process, fmt::format("joins a communicator as rank {} of {} on a GPU that another of its "
+                             "ranks is on: NCCL finds a duplicate GPU",
+                             rank, size));
   }
   group.ranks[rank] = chip;
   if (rank == 0) group.order = mixed(static_cast<std::uint64_t>(process.rank), record.word[0]);

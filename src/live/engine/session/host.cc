@@ -159,7 +159,7 @@ void Session::State::idle(Thread& thread, const Record& record) {
   pass(thread, record);
   thread.doing = Doing::kIdles;
   if (record.word[0] > 0) {
-  // Programs that would wait for ever say a time of years: threading.TIMEOUT_MAX.
+    // Programs that would wait for ever say a time of years: threading.TIMEOUT_MAX.
     const auto left =
         static_cast<std::uint64_t>((kLastTime - std::min(thread.clock, kLastTime)).ps) / 1000;
     thread.until = record.word[0] > left

@@ -75,23 +75,4 @@ std::size_t Session::waiting() const {
       std::count_if(state_->processes.begin(), state_->processes.end(), waits));
 }
 
-std::optional<std::pair<std::int32_t, std::string>> Session::holds_back() const {
-  const Process* least = nullptr;
-  const Thread* slowest = nullptr;
-  for (const Process& process : state_->processes) {
-    for (const auto& [number, thread] : process.threads) {
-      if (thread.doing != Doing::kRuns || thread.helper ||
-          (slowest && slowest->clock <= thread.clock))
-        continue;
-      least = &process;
-      slowest = &thread;
-    }
-  }
-  if (!slowest) return std::nullopt;
-  const GrowingTask last = slowest->last;
-  return std::pair(least->rank, last == kNoGrowingTask
-                                    ? std::string()
-                                    : std::string(state_->names[state_->run.name(last)]));
-}
-
 }  // namespace flopcast::live

@@ -42,6 +42,10 @@ std::optional<std::string> odd_words(const Record& record) {
     case Act::kFill:
       if (word[0] > kMostBytes) return odd("bytes", word[0]);
       break;
+    case Act::kAskUse:
+      if (word[0] > static_cast<std::uint64_t>(DeviceUse::kMemoryOf))
+        return odd("as its question", word[0]);
+      break;
     case Act::kMakeGroup:
       if (word[2] > kMostRanks) return odd("ranks", word[2]);
       break;

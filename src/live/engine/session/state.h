@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "live/engine/session/device_use.h"
 #include "live/engine/session/session.h"
 
 namespace flopcast::live {
@@ -46,9 +47,12 @@ struct CallKeyHash {
 
 /// Whether all of these have ended; or the time between the two, or when the one began or ended.
 struct Question {
-  enum class Kind : std::uint8_t { kEnded, kElapsed, kStart, kEnd };
+  enum class Kind : std::uint8_t { kEnded, kElapsed, kStart, kEnd, kUse };
   std::vector<GrowingTask> about;  ///< kept
   Kind kind = Kind::kEnded;
+  std::uint32_t chip = 0;  ///< of kUse, as what follows
+  DeviceUse what = DeviceUse::kComputes;
+  std::uint64_t which = 0;
 };
 
 /// Where a thread was after so many of its records, for those that take its time over.
@@ -65,7 +69,9 @@ struct Thread {
   std::uint64_t name =
       0;                ///< who made it and in which order: the order of what happens at one time
   bool helper = false;  ///< holds nobody up
-  Time clock;           ///< end of its last settled task, and what has passed since
+  bool unheard =
+      false;  ///< idles, though it has not said so: what it says next comes when the run has come this far
+  Time clock;                ///< end of its last settled task, and what has passed since
   Time until = Time::max();  ///< if it idles: goes on then by itself
   GrowingTask last = kNoGrowingTask;
   std::uint32_t records = 0;
@@ -77,7 +83,8 @@ struct Thread {
   std::vector<Dependency> next;   ///< after these; sources kept
   /// If it idles: channels where others wake it, each with the wakes that it knows of.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> waits_for;
-  Time woken_at = Time::min();  ///< by another process, and has said nothing since: it goes on no earlier
+  Time woken_at =
+      Time::min();  ///< by another process, and has said nothing since: it goes on no earlier
   Question question;
   std::vector<Record> group_call;  ///< whose last record has not come
   std::uint64_t value = 0;         ///< of the answer that it waits for
@@ -119,6 +126,7 @@ struct RecordedEvent {
 struct Process {
   std::uint32_t number = 0;  ///< in the session
   std::int32_t rank = 0;
+  std::uint32_t pid = 0;       ///< 0: not known yet
   std::uint32_t instance = 0;  ///< of the processes of its rank
   bool child = false;          ///< another process of the run started it
   std::optional<Time> begins;  ///< a child's first thread
@@ -191,6 +199,7 @@ struct Session::State {
 
   Work& work;
   HostTimes times;
+  SessionListener* listener = nullptr;
   GrowingRun run;
   StringTable names;
   std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
@@ -198,13 +207,14 @@ struct Session::State {
   std::uint32_t hubs = 0;
   std::function<bool(const Leap&)> is_quiet;      ///< null: nothing ever goes on outside
   std::uint64_t heard = 0;                        ///< records of threads, but helpers
+  std::uint64_t progress = 0;                     ///< those of them that are work
   std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
   Time look_at = Time::max();                     ///< no call's time-out may come before
   Time shown;                                     ///< ends that threads in real time were told of
   bool looking = false;                           ///< that time has come, and watchdogs are looking
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
   std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
-  Time told;  ///< tasks that begin before were given
+  Time told;                         ///< tasks that begin before were given
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
   Time passed;                       ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
@@ -218,6 +228,8 @@ struct Session::State {
       splittings;                                     ///< number: of the group's splits
   std::unordered_map<GrowingTask, Meeting> to_begin;  ///< all have called: transfers not started
   std::vector<GrowingTask> complete;  ///< transfers that all ranks of the last call have come to
+  std::uint32_t devices_of_node = 1;
+  std::map<std::uint32_t, ChipUse> chips;
 
   // session.cc: records in turn, the network, answers
   std::optional<Diagnostic> in_turn(Process& process, std::uint32_t number, const Record& record,
@@ -226,6 +238,7 @@ struct Session::State {
                                 std::string_view signature);
   std::optional<Time> acts_at(const Thread& thread, bool settlers_too = true) const;
   Time threads_until(const Thread* but, bool settlers_too = true) const;
+  Time come_to() const;
   bool is_next(const Thread& thread, Time at);
   bool may_be_woken() const;
   bool let_go_on(Thread& thread, SessionAnswer& answer);
@@ -304,6 +317,14 @@ struct Session::State {
   std::optional<Diagnostic> communicate(Process& process, Thread& thread, const Record& record);
   std::optional<Diagnostic> settle(Process& process, Thread& thread, const Record& record);
   void begin_transfers();
+
+  // device_use.cc: what chips do, for who asks
+  std::uint32_t chip_of_node(std::int32_t rank, std::uint16_t device) const;
+  void runs_on_chip(const Process& process, std::uint16_t device, GrowingTask task, bool computes,
+                    GrowingTask behind = kNoGrowingTask);
+  void tidy(ChipUse& chip);
+  void holds(const Process& process, std::uint16_t device, Time from, std::uint64_t bytes);
+  std::uint64_t use_of(std::uint32_t chip, DeviceUse what, std::uint64_t which, Time at);
 
   // watch.cc: calls whose time may be up
   void will_be_watched(Time called);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "live/standin/link/link.h"
+#include "live/standin/stacks/teller.h"
 
 namespace flopcast::live {
 namespace {
@@ -145,6 +146,7 @@ void Link::become_child() {
   made_.store(0);
   own_speaker = &first;
   helper_speaker = nullptr;
+  begin_telling(region_->stacks);
   forking_.unlock();
 }
 

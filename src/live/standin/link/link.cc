@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "live/standin/stacks/teller.h"
 #include "live/wire/socket.h"
 
 namespace flopcast::live {
@@ -139,6 +140,7 @@ Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
   } else {
     use(open_line(0, 0));
   }
+  begin_telling(region_->stacks);
 }
 
 Link& Link::get() {
@@ -193,9 +195,7 @@ void Link::spend_on_operator() {
   if (own_speaker && common_->host_factor == 0) own_speaker->gap_ns += common_->host.per_operator;
 }
 
-void Link::set_keeper(Keeper* keeper) {
-  speaker().keeper = keeper;
-}
+void Link::set_keeper(Keeper* keeper) { speaker().keeper = keeper; }
 
 void Link::write(const Record& record) { put(*own_speaker->ring, record); }
 
@@ -226,6 +226,19 @@ Told Link::inquire(Record record) {
   const Told told = answered(me);
   if (told.value == 0) spend(std::max<std::uint32_t>(cost, 1));
   return told;
+}
+
+Told Link::look(Record record) {
+  if (own_speaker || is_helper_thread) return ask(record);
+  if (!helper_speaker) helper_speaker = &helper();
+  record.flags |= kAnswerWanted;
+  write(*helper_speaker, record);
+  return answered(*helper_speaker);
+}
+
+std::int64_t Link::look_ns() {
+  if (own_speaker) return now_ns();
+  return helper_speaker ? helper_speaker->now_ns() : 0;
 }
 
 Told Link::consult(Record record) {

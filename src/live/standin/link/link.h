@@ -70,6 +70,10 @@ class Link {
   /// Asks whether something has ended. Only the answer that it has not takes host time: a thread that looks again and
   /// again gets on, and how often others have looked first shows nowhere.
   Told inquire(Record record);
+  /// Asks what goes on. A process that only watches the run stays none of it.
+  Told look(Record record);
+  /// Time of who has just looked.
+  std::int64_t look_ns();
   /// Says it and waits, but it is no part of the program: host time that has passed belongs to the
   /// record that follows.
   Told consult(Record record);
@@ -150,7 +154,7 @@ class Link {
   /// The thread that this one is about to start: it begins now, and the engine knows.
   Speaker& make_thread();
   /// This is that thread.
-  static void enter(Speaker& speaker) { own_speaker = &speaker; }
+  static void enter(Speaker& speaker);
   /// It has ended, or was not started after all. @return where
   Moment end_thread(Speaker& speaker);
 

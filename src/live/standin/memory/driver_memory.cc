@@ -39,7 +39,10 @@ struct Mapped {
 
 void let_go(Physical* memory) {
   if (--memory->holders > 0) return;
-  if (memory->own) Memory::get().give_back(memory->device, memory->bytes);
+  if (memory->own) {
+    Memory::get().give_back(memory->device, memory->bytes);
+    Memory::get().tell_used(memory->device);
+  }
   delete memory;
 }
 
@@ -188,6 +191,7 @@ FLOPCAST_API int cuMemCreate(Physical** handle, std::size_t bytes, const Allocat
   if (bytes == 0 || bytes % Memory::kPage != 0) return kInvalidValue;
   if (!Memory::get().charge(how->location, bytes)) return kOutOfMemory;
   *handle = new Physical{bytes, how->location};
+  Memory::get().tell_used(how->location);
   return kSuccess;
 }
 FLOPCAST_API int cuMemRelease(Physical* handle) {

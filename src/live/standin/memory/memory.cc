@@ -187,6 +187,19 @@ std::optional<Block> Memory::find(const void* address) const {
   return block;
 }
 
+void Memory::tell_used(int device) {
+  Record record;
+  record.act = Act::kHolds;
+  record.device = static_cast<std::uint16_t>(device);
+  {
+    const std::lock_guard guard(lock_);
+    Level& level = levels_[device];
+    if (level.told == level.used) return;
+    record.word[0] = level.told = level.used;
+  }
+  Link::get().say(record);
+}
+
 std::size_t Memory::used(int device) const {
   const std::lock_guard guard(lock_);
   const auto found = levels_.find(device);

@@ -3,6 +3,7 @@
 #include "live/standin/link/link.h"
 #include "live/standin/shim/arguments.h"
 #include "live/standin/shim/counted.h"
+#include "live/standin/shim/executed.h"
 #include "live/standin/shim/kernels.h"
 #include "live/standin/values/launches.h"
 
@@ -87,6 +88,9 @@ int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* con
   const auto counted = counted_launch(kernel, size, arguments);
   if (counted) {
     work.record.signature = Link::get().number(counted->signature);
+  } else if (const auto cycles = cycles_by_arguments(kernel, arguments)) {
+    work.record.signature =
+        Link::get().number("spin " + std::to_string(*cycles) + ' ' + kernel.name);
   } else if (const auto bytes = bytes_by_arguments(kernel, size, arguments)) {
     const std::string text = "arguments " + std::to_string(bytes->read) + ' ' +
                              std::to_string(bytes->written) + ' ' +
@@ -95,6 +99,7 @@ int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* con
   }
   work.effect = counted && counted->all_writes ? effect_of_writes(counted->writes)
                                                : effect_of_launch(kernel.parameters, arguments);
+  if (counted) work.effect = executed_launch(kernel, size, arguments, *counted, work.effect);
   put(stream, std::move(work));
   return kSuccess;
 }

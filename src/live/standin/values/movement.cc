@@ -84,6 +84,8 @@ void read_back(void* to, const void* from, std::size_t bytes) {
     valid += some;
   });
   make_zero(target + done, bytes - done);
+  if (const NumberRead number = number_read(); number.bytes == bytes)
+    std::memcpy(target, &number.bits, std::min(bytes, sizeof number.bits));
   count_tainted_read(bytes - valid);
 }
 
