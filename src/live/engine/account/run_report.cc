@@ -28,6 +28,7 @@ RunReporter::RunReporter(const Cluster& cluster, std::string label, bool timelin
 }
 
 void RunReporter::take(Session& session, Time before) {
+  passed_ = session.present();
   for (const ToldTask& told : session.take_settled(before)) {
     const Processor& on = session.run().processor(told.task.processor);
     const std::string_view name = session.name_of(told.task.name);

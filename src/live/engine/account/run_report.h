@@ -25,6 +25,7 @@ class RunReporter {
  private:
   std::string label_;
   Account account_;
+  Time passed_;                               ///< nothing happens before
   std::shared_ptr<TimelineWriter> timeline_;  // also the report's; null: nobody wants it
 };
 

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,7 +37,7 @@ struct CaptureFacts {
 struct CapturedRow {
   enum class Kind : std::uint8_t {
     kRecord,
-    kProcess,  ///< one came: `rank`; a child of another has word[0] = 1 and its device
+    kProcess,  ///< one came: `rank`
     kLost,     ///< one is gone
     kStopped,  ///< a thread has stopped, and nobody says when it goes on
     kAnswer,  ///< a thread was answered more than a time: status in `duration_ns`, value in word[0]
@@ -69,7 +68,7 @@ class CaptureWriter final : public SessionListener {
                                                        const CaptureFacts& facts);
   ~CaptureWriter() override;
 
-  void came(std::int32_t rank, std::optional<std::uint16_t> device) override;
+  void came(std::int32_t rank) override;
   void took(std::uint32_t process, std::uint32_t thread, const Record& record,
             std::string_view signature) override;
   void lost(std::uint32_t process) override;

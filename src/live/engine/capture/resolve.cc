@@ -106,9 +106,7 @@ class Teller {
       const CapturedRow& row = capture_.rows[all_before_];
       if (row.kind == CapturedRow::Kind::kRecord && is_told_[all_before_] == 0) return;
       if (row.kind != CapturedRow::Kind::kProcess) continue;
-      const bool is_child = row.record.word[0] != 0;
-      const std::uint32_t process = is_child ? session_.add_child(row.rank, row.record.device)
-                                             : session_.add_process(row.rank);
+      const std::uint32_t process = session_.add_process(row.rank);
       if (!processes_[process].main_speaks) session_.stand_still(process, kMain);
       there_ = process + 1;
     }
@@ -149,13 +147,9 @@ class Teller {
   /// What came from outside came after all that had been heard before it.
   bool came_in_time(const Process& process, std::uint32_t row) const {
     const CapturedRow& what = capture_.rows[row];
-    if (all_before_ >= row || woken_from_outside(what.record)) return all_before_ >= row;
-    const auto found = process.threads.find(what.thread);
-    if (found == process.threads.end()) return true;
-    const Thread& thread = found->second;
-    // Another process has woken it, by a channel.
-    const bool woken_by_other = thread.idles && what.record.act != Act::kWoken;
-    return !woken_by_other && !stops_.contains(thread.last);
+    const auto thread = process.threads.find(what.thread);
+    const bool unheard = thread != process.threads.end() && stops_.contains(thread->second.last);
+    return (!unheard && !woken_from_outside(what.record)) || all_before_ >= row;
   }
 
   std::optional<Diagnostic> tell_row(Process& process, std::uint32_t row) {
@@ -245,6 +239,17 @@ class Teller {
 
 Result<Retold> retell(const Capture& capture, Session& session,
                       const std::function<void()>& settle) {
+  // What processes hand each other has the time that it had.
+  const bool has_children =
+      std::any_of(capture.rows.begin(), capture.rows.end(), [](const CapturedRow& row) {
+        return row.kind == CapturedRow::Kind::kRecord && row.record.act == Act::kFork;
+      });
+  if (has_children) {
+    return Diagnostic{ErrorCode::kNoAnswer, "capture",
+                      "ranks of the run started processes of their own (DataLoader's workers, "
+                      "say), whose hand-overs are as long as they were then",
+                      "run the script itself on that cluster"};
+  }
   return Teller(capture, session).tell(settle);
 }
 

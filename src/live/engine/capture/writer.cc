@@ -137,12 +137,10 @@ Result<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::filesyst
   return std::unique_ptr<CaptureWriter>(new CaptureWriter(std::move(state)));
 }
 
-void CaptureWriter::came(std::int32_t rank, std::optional<std::uint16_t> device) {
+void CaptureWriter::came(std::int32_t rank) {
   CapturedRow row;
   row.kind = CapturedRow::Kind::kProcess;
   row.rank = rank;
-  row.record.word[0] = device ? 1 : 0;
-  row.record.device = device.value_or(0);
   state_->add(row);
 }
 

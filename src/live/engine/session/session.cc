@@ -495,17 +495,18 @@ Process& Session::State::add_process(std::int32_t rank) {
   return process;
 }
 
-std::uint32_t Session::add_child(std::int32_t rank, std::int32_t device) {
+std::uint32_t Session::add_child(std::int32_t rank) {
   Process& process = state_->add_process(rank);
-  process.home = static_cast<std::uint16_t>(device);
+  process.home = static_cast<std::uint16_t>(static_cast<std::uint32_t>(std::max(rank, 0)) %
+                                            state_->devices_of_node);
   process.child = true;
-  if (state_->listener) state_->listener->came(rank, process.home);
+  if (state_->listener) state_->listener->came(rank);
   return process.number;
 }
 
 std::uint32_t Session::add_process(std::int32_t rank) {
   Process& process = state_->add_process(rank);
-  if (state_->listener) state_->listener->came(rank, std::nullopt);
+  if (state_->listener) state_->listener->came(rank);
   // Its first thread runs from the beginning, though it has said nothing yet.
   state_->thread_of(process, 0, Record());
   return process.number;

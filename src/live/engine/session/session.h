@@ -60,8 +60,7 @@ struct Leap {
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
-  /// A process; they are numbered from 0. @param device of a child of another one; none: it is nobody's child
-  virtual void came(std::int32_t rank, std::optional<std::uint16_t> device) = 0;
+  virtual void came(std::int32_t rank) = 0;  ///< a process; they are numbered from 0
   virtual void took(std::uint32_t process, std::uint32_t thread, const Record& record,
                     std::string_view signature) = 0;
   virtual void lost(std::uint32_t process) = 0;
@@ -90,8 +89,7 @@ class Session {
   std::uint32_t add_process(std::int32_t rank);
   /// A process that another one is about to start: it begins where that one says so (Act::kFork, whose word is then
   /// this number), and holds nobody up before.
-  /// @param device of its rank
-  std::uint32_t add_child(std::int32_t rank, std::int32_t device);
+  std::uint32_t add_child(std::int32_t rank);
   /// What one of its threads wrote, in the order in which it wrote. @param signature text of the record's
   /// signature. @return what is wrong with it: such a process cannot go on
   std::optional<Diagnostic> take(std::uint32_t process, std::uint32_t thread, const Record& record,

@@ -175,7 +175,7 @@ class Family {
  public:
   Family() : session_(work_, kTimes) {
     session_.add_process(0);
-    child_ = session_.add_child(0, 0);
+    child_ = session_.add_child(0);
   }
   void say(std::uint32_t process, Record record) {
     record.number = numbers_[process]++;
@@ -250,7 +250,8 @@ TEST(LiveSession, WhoWaitsAtAChannelRunsFromTheWakersTimeOn) {
     if (waker_first) EXPECT_EQ(family.answers(), (Family::Answers{{0, us(60), 0}}));
     family.say(0, wakes);
     family.say(0, until(Act::kSleep, 500));
-    EXPECT_TRUE(family.answers().empty());  // the child goes on at 60: its time-out at 110 does not come
+    EXPECT_TRUE(
+        family.answers().empty());  // the child goes on at 60: its time-out at 110 does not come
     Record woken = at_channel(Act::kWoken, 1);
     woken.word[0] = ~std::uint32_t{0};
     woken.word[3] = 60'000;
