@@ -50,9 +50,10 @@ struct LiveRequest {
 
 /// A captured run is to be timed again.
 struct ResolveRequest {
-  std::filesystem::path capture;  ///< file of a run
-  std::string cluster;            ///< as for estimates; empty: that of the run
-  bool timeline = false;          ///< keep every task for LiveReport::timeline
+  std::filesystem::path capture;    ///< file of a run
+  std::string cluster;              ///< as for estimates; empty: that of the run
+  std::filesystem::path operators;  ///< as of LiveRequest
+  bool timeline = false;            ///< keep every task for LiveReport::timeline
 };
 
 /// How a run goes, looked at while it does. Every function may be empty.
@@ -93,6 +94,16 @@ struct LiveTimes {
   Time idle;  ///< nothing, and a thread waits: for another rank, or for a GPU that has just ended
 };
 
+/// What tells where steps are.
+enum class LiveStepsBy : std::uint8_t {
+  kNothing,     ///< no steps are found
+  kOptimizer,   ///< they end with an optimizer's
+  kMarks,       ///< the script or its framework marks them (ProfilerStep#3)
+  kRepetition,  ///< what a GPU did repeats
+};
+/// "none", "optimizer", "marks", "repetition".
+std::string_view name(LiveStepsBy by);
+
 /// A step of a training loop.
 struct LiveStep {
   Time start, end;  ///< since the start of the run
@@ -100,9 +111,11 @@ struct LiveStep {
 
 /// One rank of a run.
 struct LiveRank {
-  std::int32_t rank = 0;          ///< its number
-  LiveTimes times;                ///< of its GPU
-  std::vector<LiveStep> steps;    ///< that were found in it
+  std::int32_t rank = 0;        ///< its number
+  LiveTimes times;              ///< of its GPU
+  std::vector<LiveStep> steps;  ///< that were found in it; between two of them other work may lie
+  LiveStepsBy steps_by =
+      LiveStepsBy::kNothing;      ///< what told them; of an optimizer's only one, there may be none
   std::uint64_t most_memory = 0;  ///< bytes that it had of its GPU at most, at any time
   std::uint64_t kernels = 0;      ///< that its GPU ran
 };

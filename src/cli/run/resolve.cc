@@ -16,13 +16,15 @@ struct ResolveCommand {
   std::filesystem::path capture;
   std::vector<std::string> clusters;
   std::vector<std::string> fits;
+  std::filesystem::path operators;
   LiveFiles files;
 };
 
 int resolve_one(Io& io, const ResolveCommand& command) {
   const std::string cluster = command.clusters.empty() ? std::string() : command.clusters.front();
   const Result<LiveReport> report =
-      resolve_live({command.capture, cluster, command.files.want_timeline()}, Catalog::builtin());
+      resolve_live({command.capture, cluster, command.operators, command.files.want_timeline()},
+                   Catalog::builtin());
   if (!report) return fail(io, report.error());
   return tell_run(io, command.files, *report);
 }
@@ -33,7 +35,8 @@ int resolve_each(Io& io, const ResolveCommand& command) {
                                 "are of one run, and --on names several clusters",
                                 "name one cluster with --on"));
   }
-  const Result<std::vector<ResolvedRow>> rows = resolved_rows(command.capture, command.clusters);
+  const Result<std::vector<ResolvedRow>> rows =
+      resolved_rows(command.capture, command.clusters, command.operators);
   if (!rows) return fail(io, rows.error());
   if (const int code = print(io, resolved_text(*rows), {}); code != kDone) return code;
   if (command.files.json.empty()) return kDone;
@@ -55,10 +58,12 @@ int run_resolve(Io& io, ResolveCommand command) {
 }  // namespace
 
 Result<std::vector<ResolvedRow>> resolved_rows(const std::filesystem::path& capture,
-                                               const std::vector<std::string>& clusters) {
+                                               const std::vector<std::string>& clusters,
+                                               const std::filesystem::path& operators) {
   std::vector<ResolvedRow> rows;
   for (const std::string& cluster : clusters) {
-    const Result<LiveReport> report = resolve_live({capture, cluster}, Catalog::builtin());
+    const Result<LiveReport> report =
+        resolve_live({capture, cluster, operators}, Catalog::builtin());
     ResolvedRow& row = rows.emplace_back();
     row.cluster = cluster;
     if (report) {
@@ -85,6 +90,9 @@ void add_resolve(CLI::App& app, Action& action) {
       ->type_name("CLUSTER")
       ->allow_extra_args(false);
   add_fits(*sub, command->fits);
+  sub->add_option("--operators", command->operators,
+                  "What operators of your own do, of a run that had any: as of `flopcast run`")
+      ->type_name("FILE.toml");
   add_live_files(*sub, command->files);
   set_example(*sub, "flopcast resolve run.fccap --on \"2 x dgx-h200\"");
   sub->callback(

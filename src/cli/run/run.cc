@@ -85,7 +85,8 @@ LiveObserver observer_of(Io& io) {
 
 /// The run on the other clusters, beside its own. Standard output is the program's.
 int tell_sweep(Io& io, const RunCommand& command, const LiveReport& report) {
-  Result<std::vector<ResolvedRow>> rows = resolved_rows(command.files.capture, command.sweep);
+  Result<std::vector<ResolvedRow>> rows =
+      resolved_rows(command.files.capture, command.sweep, command.program.operators);
   if (!rows) return fail(io, rows.error());
   rows->insert(rows->begin(), ResolvedRow{report.cluster, report, std::nullopt});
   io.err << '\n' << fit_text(resolved_text(*rows), io.width) << std::flush;

@@ -31,7 +31,7 @@ enum class Act : std::uint8_t {
 
   // Work on a stream.
   kKernel,    ///< signature: name or library call with its sizes. word: blocks, threads of a block
-  kCopy,      ///< word: bytes, CopyKind, peer device
+  kCopy,      ///< word: bytes, CopyKind
   kFill,      ///< word: bytes
   kHostWork,  ///< a function of the application runs in stream order. word: its ticket
 
@@ -54,7 +54,7 @@ enum class Act : std::uint8_t {
   kAllocate,  ///< word: address, bytes as asked for, bytes as taken
   kFree,      ///< word: address
 
-  // Communication. signature: the communicator's unique id where one is made, else 0.
+  // Communication. signature: the communicator's unique id where one is made, the program's line where one is called.
   kMakeGroup,  ///< word: communicator, rank in it, number of ranks
   kWaitGroup,  ///< word: communicator. Answered when all ranks have made it
   kSplitGroup,  ///< word: communicator, colour (-1: in none), key, the new communicator. Answered: rank in

@@ -25,6 +25,7 @@ void write_rank(JsonWriter& w, const LiveRank& rank) {
   w.count("peak_memory_bytes", rank.most_memory);
   w.seconds("window_s", rank.times.window);
   write_times(w, rank.times);
+  w.text("steps_by", name(rank.steps_by));
   w.begin_array("steps", Layout::kLine);
   for (const LiveStep& step : rank.steps) {
     w.begin_array();

@@ -78,18 +78,40 @@ std::string first_line(const LiveReport& r) {
                      counted(r.tasks, "task"));
 }
 
+std::string_view words_for(LiveStepsBy by) {
+  switch (by) {
+    case LiveStepsBy::kOptimizer:
+      return "by optimizer";
+    case LiveStepsBy::kMarks:
+      return "as marked";
+    case LiveStepsBy::kRepetition:
+      return "by repetition";
+    case LiveStepsBy::kNothing:
+      break;
+  }
+  return "";
+}
+
 /// Of the first rank that has steps: ranks of one run step together.
 std::string steps_line(const LiveReport& r) {
   const auto found = std::find_if(r.ranks.begin(), r.ranks.end(),
                                   [](const LiveRank& rank) { return !rank.steps.empty(); });
-  if (found == r.ranks.end()) return "no steps found: nothing that the GPUs did repeats\n";
+  if (found == r.ranks.end()) {
+    const bool once = std::any_of(r.ranks.begin(), r.ranks.end(), [](const LiveRank& rank) {
+      return rank.steps_by == LiveStepsBy::kOptimizer;
+    });
+    return once ? "no steps found: an optimizer has stepped, and nothing tells where that step "
+                  "begins\n"
+                : "no steps found: no optimizer steps, and nothing that the GPUs did repeats\n";
+  }
   std::vector<Time> times = step_times(*found);
   const auto [least, most] = std::minmax_element(times.begin(), times.end());
   const std::string range = fmt::format("{} to {}", short_time(*least), short_time(*most));
   std::vector<std::int64_t> lengths;
   for (const Time time : times) lengths.push_back(time.ps);
-  return fmt::format("{} of {} (median; {}) on rank {}\n", counted(times.size(), "step"),
-                     short_time(Time{upper_median(lengths)}), range, found->rank);
+  return fmt::format("{} of {} (median; {}) on rank {}, {}\n", counted(times.size(), "step"),
+                     short_time(Time{upper_median(lengths)}), range, found->rank,
+                     words_for(found->steps_by));
 }
 
 /// From this share on it stands before all else.

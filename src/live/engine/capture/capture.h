@@ -29,6 +29,7 @@ struct CaptureFacts {
   std::uint32_t chips_per_node = 0;
   std::uint64_t memory_bytes = 0;  ///< of a chip, as programs saw it
   std::string host;                ///< HostTable::toml()
+  std::string operators;           ///< file of the user's own; empty: none
   double host_factor = 0;          ///< of measured host time; 0: it was modelled
 };
 

@@ -120,6 +120,9 @@ class Reader {
       case Fact::kHostFactor:
         facts.host_factor = in.get_double();
         break;
+      case Fact::kOperators:
+        facts.operators = in.get_string();
+        break;
       default:
         in.skip();
     }

@@ -239,6 +239,17 @@ class Teller {
 
 Result<Retold> retell(const Capture& capture, Session& session,
                       const std::function<void()>& settle) {
+  // What processes hand each other has the time that it had.
+  const bool has_children =
+      std::any_of(capture.rows.begin(), capture.rows.end(), [](const CapturedRow& row) {
+        return row.kind == CapturedRow::Kind::kRecord && row.record.act == Act::kFork;
+      });
+  if (has_children) {
+    return Diagnostic{ErrorCode::kNoAnswer, "capture",
+                      "ranks of the run started processes of their own (DataLoader's workers, "
+                      "say), whose hand-overs are as long as they were then",
+                      "run the script itself on that cluster"};
+  }
   return Teller(capture, session).tell(settle);
 }
 

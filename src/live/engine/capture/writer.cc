@@ -28,6 +28,7 @@ std::string facts_block(const CaptureFacts& facts) {
   out.add_uint64(tag(Fact::kMemoryBytes), facts.memory_bytes);
   out.add_string(tag(Fact::kHost), facts.host);
   out.add_double(tag(Fact::kHostFactor), facts.host_factor);
+  out.add_string(tag(Fact::kOperators), facts.operators);
   return bytes;
 }
 

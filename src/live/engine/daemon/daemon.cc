@@ -318,7 +318,7 @@ std::optional<Diagnostic> Daemon::adopt(std::uint32_t parent, Record& record) {
   std::int32_t& rank = (*child)->hello.rank;
   if (rank < 0) rank = own;
   if (auto problem = too_many(std::int64_t{rank} + 1)) return problem;
-  record.word[0] = session_.add_child(rank, rank % static_cast<std::int32_t>(common_->devices));
+  record.word[0] = session_.add_child(rank);
   peers_.push_back(std::move(*child));
   children_.erase(child);
   return std::nullopt;

@@ -119,6 +119,7 @@ std::optional<Signature> counted_of(std::string_view words, std::string_view sig
   made.kernel_name = signature.substr(0, kCountedClass);  // one class, whatever they are called
   made.name = counted->name;
   made.behind = counted->behind;
+  if (!made.known) made.lack = "not followed: " + std::string(counted->state);
   made.counted = std::move(counted);
   return made;
 }
@@ -290,8 +291,9 @@ KernelTime KernelPrices::counted(const Signature& read, std::string_view signatu
     const auto* attends = std::get_if<Attention>(&part.kernel);
     KernelTime one =
         attends ? attention(*attends, signature) : machine_.kernels().time(part.kernel);
-    // The rates are those of libraries' kernels, but where the kernel's own are known.
-    if (!attends || !rates_.attention(signature)) one.basis = std::max(one.basis, Basis::kRoofline);
+    // The rates are those of others' kernels, but where the kernel's own are known.
+    const bool own = attends && !signature.starts_with("counted ") && rates_.attention(signature);
+    if (!own) one.basis = std::max(one.basis, Basis::kRoofline);
     add(one, part.share);
   }
   products.time.value /= conditions_.power_share;

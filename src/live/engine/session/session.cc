@@ -201,7 +201,7 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       process.members.erase(record.word[0]);
       break;
     case Act::kCollective:
-      return communicate(process, thread, record);
+      return communicate(process, thread, record, signature);
     case Act::kSettle:
       return settle(process, thread, record);
     default:
@@ -485,23 +485,28 @@ void Session::set_outside(std::function<bool(const Leap&)> is_quiet,
   state_->look = std::move(look);
 }
 
-std::uint32_t Session::add_child(std::int32_t rank, std::int32_t device) {
-  Process& process = state_->processes.emplace_back();
-  process.number = static_cast<std::uint32_t>(state_->processes.size() - 1);
+Process& Session::State::add_process(std::int32_t rank) {
+  Process& process = processes.emplace_back();
+  process.number = static_cast<std::uint32_t>(processes.size() - 1);
   process.rank = rank;
   process.instance = static_cast<std::uint32_t>(
-      std::count_if(state_->processes.begin(), std::prev(state_->processes.end()),
+      std::count_if(processes.begin(), std::prev(processes.end()),
                     [rank](const Process& other) { return other.rank == rank; }));
-  if (state_->listener) state_->listener->came(rank);
+  return process;
+}
+
+std::uint32_t Session::add_child(std::int32_t rank) {
+  Process& process = state_->add_process(rank);
+  process.home = static_cast<std::uint16_t>(static_cast<std::uint32_t>(std::max(rank, 0)) %
+                                            state_->devices_of_node);
   process.child = true;
-  process.home = static_cast<std::uint16_t>(device);
+  if (state_->listener) state_->listener->came(rank);
   return process.number;
 }
 
 std::uint32_t Session::add_process(std::int32_t rank) {
-  Process& process = state_->processes[add_child(rank, 0)];
-  process.child = false;
-  process.home.reset();
+  Process& process = state_->add_process(rank);
+  if (state_->listener) state_->listener->came(rank);
   // Its first thread runs from the beginning, though it has said nothing yet.
   state_->thread_of(process, 0, Record());
   return process.number;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,8 +89,7 @@ class Session {
   std::uint32_t add_process(std::int32_t rank);
   /// A process that another one is about to start: it begins where that one says so (Act::kFork, whose word is then
   /// this number), and holds nobody up before.
-  /// @param device of its rank
-  std::uint32_t add_child(std::int32_t rank, std::int32_t device);
+  std::uint32_t add_child(std::int32_t rank);
   /// What one of its threads wrote, in the order in which it wrote. @param signature text of the record's
   /// signature. @return what is wrong with it: such a process cannot go on
   std::optional<Diagnostic> take(std::uint32_t process, std::uint32_t thread, const Record& record,

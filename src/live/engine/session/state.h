@@ -175,6 +175,7 @@ struct Comer {
   GrowingTask arrival = kNoGrowingTask;  ///< kept
   std::uint32_t process = 0;
   Time called;
+  std::uint32_t line = 0;  ///< name of the program's line that called it; empty: not known
 };
 
 /// Ranks meet at a hub; then their transfer is under way.
@@ -232,6 +233,7 @@ struct Session::State {
   std::map<std::uint32_t, ChipUse> chips;
 
   // session.cc: records in turn, the network, answers
+  Process& add_process(std::int32_t rank);
   std::optional<Diagnostic> in_turn(Process& process, std::uint32_t number, const Record& record,
                                     std::string_view signature);
   std::optional<Diagnostic> act(Process& process, std::uint32_t number, const Record& record,
@@ -311,10 +313,11 @@ struct Session::State {
                                          const Record& record, Meeting& meeting);
   std::optional<Diagnostic> disagreement(Meeting& meeting) const;
   Result<GrowingTask> arrive(Process& process, Membership& member, const Record& record,
-                             GrowingTask arrival, Time called, CallKey& key);
+                             GrowingTask arrival, Time called, std::string_view line, CallKey& key);
   void note_call(const Record& record, const CallKey& key, TaskNote& note);
   std::uint32_t ranks_of(const std::vector<CallKey>& calls);
-  std::optional<Diagnostic> communicate(Process& process, Thread& thread, const Record& record);
+  std::optional<Diagnostic> communicate(Process& process, Thread& thread, const Record& record,
+                                        std::string_view line);
   std::optional<Diagnostic> settle(Process& process, Thread& thread, const Record& record);
   void begin_transfers();
 
@@ -332,6 +335,7 @@ struct Session::State {
 
   // deadlock.cc: who waits for whom
   std::string text_of_call(const CallKey& key, const Comer& comer) const;
+  std::string lines_of(const Meeting& meeting, const std::vector<std::int32_t>& ranks) const;
   std::string deadlock() const;
 };
 

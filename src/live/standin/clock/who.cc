@@ -92,15 +92,10 @@ Span span_of(const void* code) {
   return search.found;
 }
 
-/// A function of the Python interpreter; null if the process has none.
-template <typename Signature>
-Signature* python(const char* name) {
-  return reinterpret_cast<Signature*>(::dlsym(RTLD_DEFAULT, name));
-}
-
 const Span& python_span() {
   static const Span span = [] {
-    const void* const known = reinterpret_cast<const void*>(python<void()>("PyEval_GetFrame"));
+    const void* const known =
+        reinterpret_cast<const void*>(python_function<void()>("PyEval_GetFrame"));
     return known ? span_of(known) : Span();
   }();
   return span;
@@ -157,12 +152,12 @@ bool follow_feeder(void* thread) {
 /// threading.Thread.start() is what runs where the interpreter starts a thread; its `self` has the name.
 Purpose shown_by_python_name() {
   using Object = void;
-  auto* const frame_of = python<Object*()>("PyEval_GetFrame");
-  auto* const attribute = python<Object*(Object*, const char*)>("PyObject_GetAttrString");
-  auto* const item = python<Object*(Object*, const char*)>("PyMapping_GetItemString");
-  auto* const text_of = python<const char*(Object*)>("PyUnicode_AsUTF8");
-  auto* const drop = python<void(Object*)>("Py_DecRef");
-  auto* const forget_error = python<void()>("PyErr_Clear");
+  auto* const frame_of = python_function<Object*()>("PyEval_GetFrame");
+  auto* const attribute = python_function<Object*(Object*, const char*)>("PyObject_GetAttrString");
+  auto* const item = python_function<Object*(Object*, const char*)>("PyMapping_GetItemString");
+  auto* const text_of = python_function<const char*(Object*)>("PyUnicode_AsUTF8");
+  auto* const drop = python_function<void(Object*)>("Py_DecRef");
+  auto* const forget_error = python_function<void()>("PyErr_Clear");
   if (!frame_of || !attribute || !item || !text_of || !drop || !forget_error)
     return Purpose::kProgram;
   Object* const frame = frame_of();

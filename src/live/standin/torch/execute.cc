@@ -276,12 +276,21 @@ OnlyLaunches::~OnlyLaunches() {
   flopcast_live_launches_only(false);
 }
 
+namespace {
+
+bool says_unread(const c10::IValue& value) {
+  if (value.isBool()) return value.toBool();
+  return value.isScalar() && value.toScalar().equal(0);
+}
+
+}  // namespace
+
 bool reads_only_valid(const Call& call) {
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
     const Operator::Argument& argument = call.what.arguments[i];
     if (!argument.read) continue;
     if (argument.unread_if >= 0 &&
-        call.arguments[static_cast<std::size_t>(argument.unread_if)].toBool())
+        says_unread(call.arguments[static_cast<std::size_t>(argument.unread_if)]))
       continue;
     bool valid = true;
     each_tensor(call.arguments[i], [&](const at::Tensor& tensor) {

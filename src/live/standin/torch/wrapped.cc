@@ -209,9 +209,9 @@ void bring_integers(const Call& call) {
 void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                          Values* stack) {
   if (what_.makes_memory) {
-    // What was valid there was another tensor's.
+    // What was valid there was another tensor's. A graph's work that reads that one may still have to run.
     what_.original->callBoxed(handle, keys, stack);
-    if (of_gpu(stack->back().toTensor())) taint(stack->back().toTensor());
+    if (!flopcast_live_capturing() && of_gpu(stack->back().toTensor())) taint(stack->back().toTensor());
     return;
   }
   const std::size_t below = stack->size() - what_.arguments.size(), returns = what_.same_as.size();

@@ -15,6 +15,8 @@ namespace flopcast::live::triton {
 namespace {
 
 constexpr int kMostCallsInside = 16;
+/// Of a block; Triton's own limit.
+constexpr std::uint64_t kMostElements = 1 << 20;
 
 using Arrays = std::vector<Array>;
 
@@ -139,6 +141,11 @@ const Format& known_format(const Type& type) {
   return *known;
 }
 
+const Type& type_of_result(const Operation& op) {
+  if (op.types.empty() || op.results.empty()) throw Refusal(op.name + " without a result");
+  return op.types.front();
+}
+
 // --- Control ------------------------------------------------------------------------------------
 
 void Runner::give_arguments(const Function& kernel, const std::vector<Given>& arguments) {
@@ -189,6 +196,9 @@ Arrays Runner::region(const std::vector<Block>& blocks, Arrays arguments) {
 Runner::Left Runner::operation(const Operation& op) {
   const std::string& name = op.name;
   spend(1);
+  for (const Type& type : op.types)
+    if (static_cast<std::uint64_t>(type.elements()) > kMostElements)
+      throw Refusal("a block of very many elements");
   if (name == "tt.return" || name == "scf.yield" || name.ends_with(".return")) {
     given_ = taken(op.operands);
     return name == "tt.return" ? Left::kReturns : Left::kGives;
@@ -553,9 +563,13 @@ std::pair<Array, Array> block_at(const Descriptor& tensor, const std::vector<std
     std::int64_t at = tensor.base;
     auto rest = static_cast<std::int64_t>(i);
     for (std::size_t d = rank; d-- > 0; rest /= block.shape[d]) {
-      const std::int64_t index = first[d] + rest % block.shape[d];
+      std::int64_t index = 0;
+      if (__builtin_add_overflow(first[d], rest % block.shape[d], &index)) index = -1;
       if (index < 0 || index >= tensor.sizes[d]) mask.words[i] = 0;
-      at += index * tensor.strides[d] * static_cast<std::int64_t>(format.bytes());
+      at = static_cast<std::int64_t>(static_cast<std::uint64_t>(at) +
+                                     static_cast<std::uint64_t>(index) *
+                                         static_cast<std::uint64_t>(tensor.strides[d]) *
+                                         format.bytes());
     }
     pointers.words[i] = at;
   }
@@ -576,7 +590,8 @@ void Runner::block_of_tensor(const Operation& op) {
   const auto [pointers, mask] = block_at(*tensor, first, *block, format);
   if (op.name == "tt.descriptor_load") {
     Array made = loaded(pointers, &mask, nullptr);
-    made.type.shape = op.types.front().shape;
+    if (type_of_result(op).elements() != made.type.elements()) throw Refusal(op.name);
+    made.type.shape = type_of_result(op).shape;
     return set(op.results, {std::move(made)});
   }
   const Array& values = operand(op, op.operands.size() - 1);
@@ -604,7 +619,7 @@ bool Runner::special(const Operation& op) {
     return of[text.find(" z") != text.npos ? 2 : text.find(" y") != text.npos ? 1 : 0];
   };
   const auto number = [&](std::int64_t word) {
-    set(op.results, {Array::filled(op.types.front(), word)});
+    set(op.results, {Array::filled(type_of_result(op), word)});
   };
   const std::int64_t sizes[] = {grid_.x, grid_.y, grid_.z};
   if (std::find(std::begin(kUnheard), std::end(kUnheard), name) != std::end(kUnheard)) return true;
@@ -633,7 +648,7 @@ bool Runner::special(const Operation& op) {
     set(op.results, {std::move(made)});
   } else if (name == "tt.bitcast" && operand(op, 0).type.kind == Type::Kind::kPointer) {
     Array made = operand(op, 0);
-    made.type = op.types.front();
+    made.type.element = type_of_result(op).element;
     set(op.results, {std::move(made)});
   } else if (name == "tt.dot") {
     dot(op);
@@ -651,7 +666,7 @@ bool Runner::special(const Operation& op) {
 
 /// "dense<0xFF800000> : tensor<32xf32>", "true", "-1.5 : f32"
 void Runner::constant(const Operation& op) {
-  const Type& type = op.types.front();
+  const Type& type = type_of_result(op);
   const Format& format = known_format(type);
   std::string_view text = op.text;
   if (const std::size_t dense = text.find("dense<"); dense != text.npos)
@@ -682,7 +697,7 @@ void Runner::dot(const Operation& op) {
                &to = known_format(c.type);
   const bool fits = left.size() >= 2 && right.size() == left.size() &&
                     left.back() == right[right.size() - 2] && of_a.floats == of_b.floats &&
-                    of_a.floats == to.floats;
+                    of_a.floats == to.floats && (of_a.floats || of_a.bits <= 8);
   if (!fits) throw Refusal(op.name);
   const auto m = static_cast<std::size_t>(left[left.size() - 2]);
   const auto k = static_cast<std::size_t>(left.back());
@@ -736,6 +751,13 @@ Arrays both_lists(Arrays first, Arrays second) {
   return first;
 }
 
+/// What a region gives for each operand is as large as that.
+void same_shapes(const Operation& op, const Arrays& made, const Arrays& like) {
+  if (made.size() < like.size()) throw Refusal(op.name);
+  for (std::size_t i = 0; i < like.size(); ++i)
+    if (made[i].type.shape != like[i].type.shape) throw Refusal(op.name);
+}
+
 /// Neighbours are combined, then their results, and so on: the region works on all pairs at once.
 void Runner::reduce(const Operation& op) {
   Arrays state = taken(op.operands);
@@ -746,9 +768,7 @@ void Runner::reduce(const Operation& op) {
     const Arrays like = left;
     Arrays made = region(op.regions.front(),
                          both_lists(std::move(left), slices_of_all(state, axis, 1, 2, length / 2)));
-    if (made.size() < like.size()) throw Refusal(op.name);
-    for (std::size_t i = 0; i < like.size(); ++i)
-      if (made[i].words.size() != like[i].words.size()) throw Refusal(op.name);
+    same_shapes(op, made, like);
     state = std::move(made);
   }
   Arrays made;
@@ -764,14 +784,11 @@ void Runner::scan(const Operation& op) {
   const bool reverse = op.text.find("reverse = true") != op.text.npos;
   if (reverse) state = slices_of_all(state, axis, length - 1, -1, length);
   for (std::int64_t apart = 1; apart < length; apart *= 2) {
+    const Arrays like = slices_of_all(state, axis, apart, 1, length - apart);
     const Arrays made = region(op.regions.front(),
-                               both_lists(slices_of_all(state, axis, 0, 1, length - apart),
-                                          slices_of_all(state, axis, apart, 1, length - apart)));
-    if (made.size() < state.size()) throw Refusal(op.name);
-    for (std::size_t i = 0; i < state.size(); ++i) {
-      if (made[i].type.shape.size() != state[i].type.shape.size()) throw Refusal(op.name);
-      put_slices(state[i], made[i], axis, apart, 1);
-    }
+                               both_lists(slices_of_all(state, axis, 0, 1, length - apart), like));
+    same_shapes(op, made, like);
+    for (std::size_t i = 0; i < state.size(); ++i) put_slices(state[i], made[i], axis, apart, 1);
   }
   if (reverse) state = slices_of_all(state, axis, length - 1, -1, length);
   set(op.results, std::move(state));

@@ -6,8 +6,8 @@
 
 namespace flopcast::live {
 
-/// Copies from the host and fills up to this are made; what is larger is weights and activations, which would only take
-/// memory.
+/// Copies from the host and fills up to this are made, and so are those of as many elements as operators are executed on
+/// (--values execute:N); what is larger is weights and activations, which would only take memory.
 inline constexpr std::size_t kMovedBytes = std::size_t{1} << 20;
 
 /// Host to device.
