@@ -127,6 +127,7 @@ Result<LiveRequest> live_request(const LiveProgram& program,
   if (auto problem = take_fits(request.cluster, fits)) return *problem;
   const Result<Cluster> cluster = Catalog::builtin().cluster(request.cluster);
   if (!cluster) return cluster.error();
+  request.operators = program.operators;
   request.launches = program.launches;
   request.ranks = program.ranks;
   request.nodes = program.nodes;

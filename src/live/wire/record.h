@@ -31,7 +31,7 @@ enum class Act : std::uint8_t {
 
   // Work on a stream.
   kKernel,    ///< signature: name or library call with its sizes. word: blocks, threads of a block
-  kCopy,      ///< word: bytes, CopyKind, peer device
+  kCopy,      ///< word: bytes, CopyKind
   kFill,      ///< word: bytes
   kHostWork,  ///< a function of the application runs in stream order. word: its ticket
 
@@ -54,7 +54,7 @@ enum class Act : std::uint8_t {
   kAllocate,  ///< word: address, bytes as asked for, bytes as taken
   kFree,      ///< word: address
 
-  // Communication. signature: the communicator's unique id where one is made, else 0.
+  // Communication. signature: the communicator's unique id where one is made, the program's line where one is called.
   kMakeGroup,  ///< word: communicator, rank in it, number of ranks
   kWaitGroup,  ///< word: communicator. Answered when all ranks have made it
   kSplitGroup,  ///< word: communicator, colour (-1: in none), key, the new communicator. Answered: rank in
@@ -69,7 +69,22 @@ enum class Act : std::uint8_t {
   kGraphLaunch,  ///< word: nodes of the graph. They follow, marked kOfGraph
   kAskSpan,  ///< word: number of a watched record, 0 or 1. Answered: start or end of its work in
              ///< picoseconds; after the end it is no longer watched
-  kExit,     ///< the process ends by itself. word: exit status
+  kHolds,    ///< word: bytes of the device that the process has from now on, its context included
+  kAskUse,   ///< what the node's device does. word: DeviceUse, number of a process. Answered
+  kFork,  ///< a process of the program's begins here. word: Hello::child of its line. Answered: when
+  kWaitsFor,  ///< of the kIdle that follows: it is woken at a channel, too. word: the channel's key, wakes of it
+  ///< that the thread knows of
+  kWakes,  ///< threads of other processes that wait at a channel. word: its key, which wake of it this is
+};
+
+/// What may be asked of a device, at the thread's time.
+enum class DeviceUse : std::uint8_t {
+  kComputes,  ///< billionths of the last second, or of the run until then, that a kernel or a collective ran
+  kMoves,     ///< the same that one of them, a copy or a fill ran
+  kBusyTime,  ///< picoseconds that kernels and collectives have run since the run began
+  kMemory,    ///< bytes that all processes have of it
+  kProcess,  ///< of the processes that have memory of it the n-th, as the system numbers it; 0: there is none
+  kMemoryOf,  ///< bytes of that
 };
 
 /// Where a copy comes from and goes to.

@@ -20,6 +20,14 @@ class Arena {
   static constexpr std::uint32_t kTexts = 1 << 20;
   static constexpr std::uint64_t kBytes = std::uint64_t{1} << 26;
 
+  /// All texts of another one, under their numbers. Nobody writes to that one meanwhile.
+  void take_over(const Arena& other) {
+    const std::uint32_t count = other.count_.load(std::memory_order_acquire);
+    std::memcpy(ends_, other.ends_, count * sizeof *ends_);
+    if (count > 0) std::memcpy(bytes_, other.bytes_, other.ends_[count - 1]);
+    count_.store(count, std::memory_order_release);
+  }
+
   /// The number of a text; none if the arena is full.
   std::optional<std::uint32_t> add(std::string_view text) {
     const std::uint32_t number = count_.load(std::memory_order_relaxed);
@@ -73,6 +81,19 @@ struct Watch {
   Place places[kPlaces];
 };
 
+/// Where threads of a process are. The engine asks; a thread of the process that does nothing else answers.
+struct Stacks {
+  static constexpr std::uint32_t kThreads = 16;
+  std::atomic<std::uint32_t> wanted;  ///< questions so far: the futex that the thread waits for
+  std::atomic<std::uint32_t> told;    ///< of them, those that are answered
+  std::uint32_t count;                ///< threads that the question is about
+  std::int32_t threads[kThreads];     ///< as the system numbers them
+  std::uint64_t handles[kThreads];    ///< as their C library does; 0: not known
+  std::uint8_t python[kThreads];      ///< 1: the lines are Python's, else functions
+  /// A thread's name, and a line for each call, innermost first. Ends with 0.
+  char text[kThreads][4096];
+};
+
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
   static constexpr std::uint32_t kVersion = 5;
@@ -80,13 +101,14 @@ struct Region {
   static constexpr std::uint32_t kDevices = 64;
 
   std::uint32_t version;  ///< of these structures
-  std::int32_t pid = 0;   ///< of the process
+  std::atomic<std::int32_t> pid{0};  ///< of the process; 0: it is about to be started
   std::int32_t rank = 0;  ///< as the launcher counts; -1: it has not said
   /// Most that was taken of a device's memory at any time.
   std::atomic<std::uint64_t> most_memory[kDevices];
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
   TaintedReads tainted;
   Watch watch;
+  Stacks stacks;
   Ring rings[kThreads];
   Arena arena;
 };
@@ -95,9 +117,20 @@ struct Region {
 struct DeviceFacts {
   char name[128] = {};
   std::uint64_t memory_bytes = 0, l2_bytes = 0;
-  std::uint32_t cores = 0;             ///< streaming multiprocessors
-  std::uint32_t major = 0, minor = 0;  ///< compute capability
-  std::uint32_t clock_khz = 0;
+  std::uint32_t cores = 0;               ///< streaming multiprocessors
+  std::uint32_t major = 0, minor = 0;    ///< compute capability
+  std::uint32_t clock_khz = 0;           ///< its highest; 0: not known, as all below
+  std::uint32_t lanes = 0;               ///< cores of a multiprocessor
+  std::uint32_t power_mw = 0;            ///< rated
+  std::uint32_t idle_mw = 0;             ///< where nothing runs
+  std::uint32_t cool_c = 0, warm_c = 0;  ///< degrees where nothing runs, and at rated power
+  std::uint32_t nvlinks = 0;             ///< of one device
+  std::uint32_t nvlink_version = 0;      ///< nvmlNvlinkVersion_t
+  std::uint32_t nvlink_switch =
+      0;  ///< 1: they go to a switch, else to every other device of the node
+  std::uint32_t nvlink_group = 0;  ///< devices of the node that they join
+  std::uint32_t nvlink_mbs = 0;    ///< of one link, one direction: 10^6 bytes a second
+  std::uint32_t pcie_generation = 0, pcie_lanes = 0;
 };
 
 /// What all processes of a run and the engine share. Made by the engine.

@@ -25,6 +25,7 @@ void write_rank(JsonWriter& w, const LiveRank& rank) {
   w.count("peak_memory_bytes", rank.most_memory);
   w.seconds("window_s", rank.times.window);
   write_times(w, rank.times);
+  w.text("steps_by", name(rank.steps_by));
   w.begin_array("steps", Layout::kLine);
   for (const LiveStep& step : rank.steps) {
     w.begin_array();
@@ -43,6 +44,20 @@ void write_coverage(JsonWriter& w, std::string_view key, const std::vector<LiveC
     w.text("what", one.what);
     w.count("kernels", one.kernels);
     w.seconds("time_s", one.time);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_rests(JsonWriter& w, const LiveReport& r) {
+  const std::vector<double> parts = shares(r);
+  w.begin_array("coverage");
+  for (std::size_t i = 0; i < r.coverage.size(); ++i) {
+    w.begin_object({}, Layout::kLine);
+    w.text("what", r.coverage[i].what);
+    w.count("kernels", r.coverage[i].kernels);
+    w.seconds("time_s", r.coverage[i].time);
+    w.ratio("share", parts[i]);
     w.end_object();
   }
   w.end_array();
@@ -72,12 +87,19 @@ void write_unknown(JsonWriter& w, const LiveReport& r) {
   w.end_object();
 }
 
-}  // namespace
+void write_resolved(JsonWriter& w, const std::optional<LiveResolved>& resolved) {
+  if (!resolved) return w.null("resolved");
+  w.begin_object("resolved");
+  w.text("cluster", resolved->cluster);
+  w.count("asked", resolved->asked);
+  w.count("differs", resolved->differs);
+  w.text("first", resolved->first);
+  w.texts("assumed", resolved->assumed, Layout::kLine);
+  w.end_object();
+}
 
-std::string live_json(const LiveReport& r) {
-  JsonWriter w;
-  w.begin_object();
-  w.text("flopcast", kVersion);
+/// All but the version.
+void write_run(JsonWriter& w, const LiveReport& r) {
   w.text("cluster", r.cluster);
   w.integer("status", r.status);
   if (r.failure) {
@@ -94,7 +116,7 @@ std::string live_json(const LiveReport& r) {
   w.begin_array("ranks");
   for (const LiveRank& rank : r.ranks) write_rank(w, rank);
   w.end_array();
-  write_coverage(w, "coverage", r.coverage);
+  write_rests(w, r);
   write_coverage(w, "kernels", r.kernels);
   write_unknown(w, r);
   w.ratio("host_spread", r.host_spread);
@@ -102,7 +124,42 @@ std::string live_json(const LiveReport& r) {
   w.texts("tainted_where", r.tainted_where, Layout::kLine);
   w.texts("values_end", r.values_end, Layout::kLine);
   w.count("assumed_values", r.assumed);
+  w.texts("unmatched_operators", r.unmatched, Layout::kLine);
   w.texts("unsupported", r.unsupported, Layout::kLine);
+  write_resolved(w, r.resolved);
+}
+
+}  // namespace
+
+std::string live_json(const LiveReport& r) {
+  JsonWriter w;
+  w.begin_object();
+  w.text("flopcast", kVersion);
+  write_run(w, r);
+  w.end_object();
+  return std::move(w).take();
+}
+
+std::string resolved_json(std::span<const ResolvedRow> rows) {
+  JsonWriter w;
+  w.begin_object();
+  w.text("flopcast", kVersion);
+  w.begin_array("clusters");
+  for (const ResolvedRow& row : rows) {
+    w.begin_object();
+    w.text("cluster", row.cluster);
+    if (row.problem) {
+      w.text("problem", row.problem->text());
+      w.null("run");
+    } else {
+      w.null("problem");
+      w.begin_object("run");
+      write_run(w, *row.report);
+      w.end_object();
+    }
+    w.end_object();
+  }
+  w.end_array();
   w.end_object();
   return std::move(w).take();
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <random>
 
+#include "live/engine/daemon/peer.h"
 #include "live/engine/session/record_check.h"
 #include "live/wire/mail.h"
 
@@ -53,6 +54,8 @@ bool is_work(const Record& record) {
     case Act::kMakeGroup:
     case Act::kGraphLaunch:
       return true;
+    case Act::kAskUse:
+      return false;
     default:
       return (record.flags & kAnswerWanted) != 0;
   }
@@ -72,22 +75,6 @@ std::string fresh_name() {
 }
 
 }  // namespace
-
-/// Expected while it has no region yet.
-struct Daemon::Peer {
-  Hello hello;
-  Descriptor socket, memory;
-  Region* region = nullptr;
-  bool gone = false;
-  Time looks_at = Time::min();                          ///< its watchdogs, last
-  std::vector<std::pair<std::uint32_t, Record>> early;  ///< of a guest: thread, what it said
-  std::uint32_t threads() const {
-    return region ? std::min(region->threads.load(std::memory_order_acquire), Region::kThreads) : 0;
-  }
-  ~Peer() {
-    if (region) ::munmap(region, sizeof(Region));
-  }
-};
 
 Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const MachineFacts& machine) {
   std::string name = fresh_name();
@@ -109,6 +96,7 @@ Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const MachineFa
   daemon->common_->start_ns = machine.start_ns;
   daemon->common_->host_factor = machine.host_factor;
   daemon->chips_ = machine.chips;
+  session.set_node(machine.devices);
   daemon->doorman_ = std::thread([raw = daemon.get()] { raw->welcome(); });
   return daemon;
 }
@@ -151,9 +139,9 @@ void Daemon::welcome() {
     const int own = peer->socket.get();
     {
       const std::lock_guard guard(lock_);
-      newcomers_.push_back(std::move(peer));
+      (hello.child != 0 ? children_ : newcomers_).push_back(std::move(peer));
     }
-    const Hello back{Region::kVersion, ::getpid(), 0};
+    const Hello back{.version = Region::kVersion, .pid = ::getpid()};
     send_descriptor(own, &back, sizeof back, memory_.get());
     common_->bell.ring();
   }
@@ -171,7 +159,8 @@ void Daemon::gone(std::int32_t rank) {
   std::optional<Diagnostic> ignored;
   take_newcomers(ignored);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (!peers_[p]->gone && peers_[p]->hello.rank == rank) lose(p);
+    const Peer& peer = *peers_[p];
+    if (!peer.gone && peer.hello.rank == rank && peer.hello.child == 0) lose(p);
   }
 }
 
@@ -187,6 +176,14 @@ bool Daemon::is_known(std::int32_t rank) const {
                      [rank](const auto& peer) { return peer->hello.rank == rank; });
 }
 
+std::optional<Diagnostic> Daemon::too_many(std::int64_t ranks) const {
+  if (ranks <= std::int64_t{chips_}) return std::nullopt;
+  return usage_error(
+      "--on",
+      fmt::format("the program starts {} ranks, and the cluster has {} chips", ranks, chips_),
+      "name a larger cluster, or start fewer ranks");
+}
+
 /// A rank that was expected takes its place; whoever else comes is a guest.
 void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
   const std::lock_guard guard(lock_);
@@ -194,12 +191,7 @@ void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
     const Hello& hello = newcomer->hello;
     const auto most = static_cast<std::int32_t>(chips_);
     const std::int64_t starts = std::max<std::int64_t>(std::int64_t{hello.rank} + 1, hello.ranks);
-    if (starts > most && !problem) {
-      problem = usage_error(
-          "--on",
-          fmt::format("the program starts {} ranks, and the cluster has {} chips", starts, most),
-          "name a larger cluster, or start fewer ranks");
-    }
+    if (!problem) problem = too_many(starts);
     // A launcher's ranks are known by the first that comes.
     const std::int32_t all = hello.rank < 0 ? 0 : std::min(hello.ranks, most);
     for (std::int32_t rank = 0; rank < all; ++rank) {
@@ -214,6 +206,8 @@ void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
              (peer->hello.pid == 0 || peer->hello.pid == hello.pid);
     });
     if (place != peers_.end()) {
+      session_.set_pid(static_cast<std::uint32_t>(place - peers_.begin()),
+                       static_cast<std::uint32_t>(hello.pid));
       *place = std::move(newcomer);
     } else {
       guests_.push_back(std::move(newcomer));
@@ -233,6 +227,7 @@ bool Daemon::hear_guests(std::optional<Diagnostic>& problem) {
       while (const Record* record = ring.front()) {
         if (is_work(*record)) works_on = record->device;
         if (works_on) break;
+        if (record->act == Act::kAskUse) break;  // tell_guests()
         guest->early.emplace_back(t, *record);
         ring.pop();
       }
@@ -243,6 +238,41 @@ bool Daemon::hear_guests(std::optional<Diagnostic>& problem) {
   }
   std::erase(guests_, nullptr);
   return heard;
+}
+
+/// Who watches a device (nvidia-smi) is no process of the run: it is told what is known by now.
+bool Daemon::tell_guests() {
+  bool told = false;
+  for (const std::unique_ptr<Peer>& guest : guests_) {
+    for (std::uint32_t t = 0; t < guest->threads(); ++t) {
+      Ring& ring = guest->region->rings[t];
+      const Record* const record = ring.front();
+      if (!record || record->act != Act::kAskUse) continue;
+      std::optional<SessionAnswer> answer = SessionAnswer();
+      answer->status = EINVAL;
+      if (!check_record(guest->hello.rank, *record)) {
+        answer = session_.use_of(guest->hello.rank, record->device,
+                                 static_cast<DeviceUse>(record->word[0]), record->word[1]);
+      }
+      if (!answer) continue;
+      guest->early.emplace_back(t, *record);
+      guest->early.back().second.act =
+          Act::kNothing;  // should it become a process: it was answered
+      guest->early.back().second.flags &= static_cast<std::uint8_t>(~kAnswerWanted);
+      ring.pop();
+      give(ring, *answer);
+      told = true;
+    }
+  }
+  return told;
+}
+
+void Daemon::give(Ring& ring, const SessionAnswer& one) {
+  ring.answer.status = one.status;
+  ring.answer.time_ps = one.at.ps;
+  ring.answer.value = one.value;
+  ring.answer.count.fetch_add(1, std::memory_order_release);
+  futex_wake(ring.answer.count);
 }
 
 /// @param guest stays one where it cannot be
@@ -258,6 +288,7 @@ std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer>& guest,
   }
   const std::uint32_t process = session_.add_process(rank);
   const auto early = std::exchange(guest->early, {});
+  session_.set_pid(process, static_cast<std::uint32_t>(guest->hello.pid));
   peers_.push_back(std::move(guest));
   for (const auto& [thread, record] : early) {
     if (auto problem = tell(process, thread, record)) return problem;
@@ -268,7 +299,29 @@ std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer>& guest,
 std::optional<Diagnostic> Daemon::tell(std::uint32_t process, std::uint32_t thread,
                                        const Record& record) {
   const auto signature = peers_[process]->region->arena.text(record.signature);
-  return session_.take(process, thread, record, signature.value_or(std::string_view()));
+  Record said = record;
+  if (said.act == Act::kFork) {
+    if (auto problem = adopt(process, said)) return problem;
+  }
+  return session_.take(process, thread, said, signature.value_or(std::string_view()));
+}
+
+/// A process that this one is about to start has its line already: it is of the same rank. @param record then names it
+std::optional<Diagnostic> Daemon::adopt(std::uint32_t parent, Record& record) {
+  const std::lock_guard guard(lock_);
+  const auto child = std::find_if(children_.begin(), children_.end(), [&](const auto& peer) {
+    return peer->hello.child == record.word[0];
+  });
+  const std::int32_t own = peers_[parent]->hello.rank;
+  if (child == children_.end())
+    return overwritten(own, "has said that it starts a process which has no line");
+  std::int32_t& rank = (*child)->hello.rank;
+  if (rank < 0) rank = own;
+  if (auto problem = too_many(std::int64_t{rank} + 1)) return problem;
+  record.word[0] = session_.add_child(rank, rank % static_cast<std::int32_t>(common_->devices));
+  peers_.push_back(std::move(*child));
+  children_.erase(child);
+  return std::nullopt;
 }
 
 /// All that this process has written. @return whether it has written anything
@@ -312,23 +365,33 @@ std::chrono::nanoseconds patience(const Leap& leap) {
   return std::min(most, std::chrono::nanoseconds(leap.over.ps / 1000 / kSlowerThanPatience));
 }
 
+std::vector<pid_t> Daemon::processes_alive() const {
+  std::vector<pid_t> processes;
+  for (const auto& peer : peers_) {
+    if (!peer->gone && peer->region) processes.push_back(peer->pid());
+  }
+  return processes;
+}
+
+std::unordered_set<pid_t> Daemon::clocked_threads() const {
+  std::unordered_set<pid_t> clocked;
+  for (const auto& peer : peers_) {
+    if (peer->gone || !peer->region) continue;
+    for (std::uint32_t t = 0; t < peer->threads(); ++t)
+      clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
+    for (const Watch::Place& place : peer->region->watch.places)
+      clocked.insert(place.thread.load(std::memory_order_relaxed));
+  }
+  return clocked;
+}
+
 /// Whether the processes of the run, and all that this one has started for them, stand still, and nothing of what they
 /// said is unheard.
 bool Daemon::is_quiet(const Leap& leap) {
   const auto now = std::chrono::steady_clock::now();
   if (!quiet_at_ || quiet_at_->second != leap.heard) quiet_at_ = std::pair(now, leap.heard);
   if (now - quiet_at_->first < patience(leap)) return false;
-  std::vector<pid_t> processes;
-  std::unordered_set<pid_t> clocked;
-  for (const auto& peer : peers_) {
-    if (peer->gone || !peer->region) continue;
-    processes.push_back(peer->hello.pid);
-    for (std::uint32_t t = 0; t < peer->threads(); ++t)
-      clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
-    for (const Watch::Place& place : peer->region->watch.places)
-      clocked.insert(place.thread.load(std::memory_order_relaxed));
-  }
-  return quiet_.look(processes, clocked) && !anything_written();
+  return quiet_.look(processes_alive(), clocked_threads()) && !anything_written();
 }
 
 /// What watchdogs are told next has happened by the time that they see.
@@ -363,10 +426,12 @@ bool Daemon::look(std::uint32_t process, Time at) {
     futex_wake(watch.wanted);
   }
   const std::uint32_t done = watch.wanted.load() + 1;
-  return all([done](const Watch::Place& place) {
+  const bool have_looked = all([done](const Watch::Place& place) {
     const std::uint32_t looked = place.looked.load(std::memory_order_acquire);
     return looked == 0 || looked == done;
   });
+  if (!have_looked) looking_ = process;
+  return have_looked;
 }
 
 void Daemon::look_who_is_gone() {
@@ -397,15 +462,12 @@ std::optional<Diagnostic> Daemon::step() {
   bool heard = hear_guests(problem);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) heard = hear(p, problem) || heard;
   if (problem) return problem;
+  looking_.reset();
   const std::vector<SessionAnswer> answers = session_.advance();
   show_present();
+  heard = tell_guests() || heard;
   for (const SessionAnswer& one : answers) {
-    Answer& answer = peers_[one.process]->region->rings[one.thread].answer;
-    answer.status = one.status;
-    answer.time_ps = one.at.ps;
-    answer.value = one.value;
-    answer.count.fetch_add(1, std::memory_order_release);
-    futex_wake(answer.count);
+    give(peers_[one.process]->region->rings[one.thread], one);
   }
   if (heard || !answers.empty()) return std::nullopt;
   // Processes go seldom, and asking costs a call each.
@@ -413,6 +475,7 @@ std::optional<Diagnostic> Daemon::step() {
   if (now - looked_ > kLookWhoIsGoneAfter) {
     looked_ = now;
     look_who_is_gone();
+    look_who_has_stopped();
   }
   common_->bell.sleep([this] { return !anything_written(); }, kLookAgainNs);
   return std::nullopt;
@@ -429,7 +492,7 @@ TaintSummary Daemon::taint() const {
                           std::size_t most, std::vector<std::string>& into) {
       if (state.load(std::memory_order_acquire) != TaintedReads::kWritten) return;
       const std::string_view said(text, strnlen(text, most));
-      into.push_back(fmt::format("rank {}: {}", peer->region->rank, said));
+      into.push_back(fmt::format("rank {}: {}", peer->hello.rank, said));
     };
     take(told.state, told.first, sizeof told.first, all.first);
     take(told.origin_state, told.origin, sizeof told.origin, all.origins);

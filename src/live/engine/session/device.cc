@@ -97,6 +97,7 @@ void Session::State::put(Process& process, Thread& thread, const Record& record,
                duration};
   task.note = note_of(record, call);
   const GrowingTask made = on_stream(process, record.device, stream, call, task);
+  if (record.act != Act::kHostWork) runs_on_chip(process, record.device, made, kernel);
   watch(process, record, made);
   if ((record.flags & kAnswerWanted) == 0) return;
   Record wait;

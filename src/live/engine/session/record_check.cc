@@ -42,6 +42,10 @@ std::optional<std::string> odd_words(const Record& record) {
     case Act::kFill:
       if (word[0] > kMostBytes) return odd("bytes", word[0]);
       break;
+    case Act::kAskUse:
+      if (word[0] > static_cast<std::uint64_t>(DeviceUse::kMemoryOf))
+        return odd("as its question", word[0]);
+      break;
     case Act::kMakeGroup:
       if (word[2] > kMostRanks) return odd("ranks", word[2]);
       break;
@@ -71,7 +75,7 @@ Diagnostic time_is_over(std::int32_t rank) {
 }
 
 std::optional<Diagnostic> check_record(std::int32_t rank, const Record& record) {
-  if (record.act > Act::kExit)
+  if (record.act > Act::kWakes)
     return overwritten(rank, odd("as its act", static_cast<std::uint64_t>(record.act)));
   if (record.device >= Region::kDevices) return overwritten(rank, odd("as its GPU", record.device));
   if (record.gap_ns < 0)

@@ -12,6 +12,24 @@
 
 namespace flopcast::live {
 
+namespace {
+
+/// Loops that only wait for something say these, for ever if it never comes.
+bool is_work(Act act) {
+  switch (act) {
+    case Act::kIdle:
+    case Act::kWoken:
+    case Act::kSleep:
+    case Act::kAskEvent:
+    case Act::kAskStream:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
 // --- records ------------------------------------------------------------------------------------
 
 /// Records are acted on in the order of the process's calls.
@@ -34,12 +52,27 @@ std::optional<Diagnostic> Session::take(std::uint32_t process, std::uint32_t thr
   return std::nullopt;
 }
 
+std::optional<Diagnostic> Session::retake(std::uint32_t process, std::uint32_t thread,
+                                          const Record& record, std::string_view signature) {
+  Process& p = state_->processes[process];
+  if (auto problem = check_record(p.rank, record)) return problem;
+  return state_->in_turn(p, thread, record, signature);
+}
+
 std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_t number,
                                                   const Record& record,
                                                   std::string_view signature) {
+  if (listener) listener->took(process.number, number, record, signature);
   Thread& thread = thread_of(process, number, record);
   ++thread.records;
+  thread.woken_at = Time::min();
+  if (record.act != Act::kWaitsFor && record.act != Act::kIdle) thread.waits_for.clear();
   heard += thread.helper ? 0 : 1;
+  progress += thread.helper || !is_work(record.act) ? 0 : 1;
+  if (std::exchange(thread.unheard, false)) {
+    thread.doing = Doing::kRuns;
+    wait_until(thread, passed);
+  }
   if (thread.clock > kLastTime) return time_is_over(process.rank);
   return act(process, number, record, signature);
 }
@@ -73,6 +106,15 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
     case Act::kSleep:
       sleep(thread, record);
       break;
+    case Act::kWaitsFor:
+      pass(thread, record);
+      thread.waits_for.emplace_back(record.word[0], static_cast<std::uint32_t>(record.word[1]));
+      break;
+    case Act::kWakes:
+      wake(thread, record);
+      break;
+    case Act::kFork:
+      return fork(process, number, thread, record);
     case Act::kThreadEnd:
       pass(thread, record);
       thread.doing = Doing::kEnded;
@@ -106,6 +148,18 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
     case Act::kAskStream:
       ask(thread, record, "ask stream", {end_of_stream()});
       break;
+    case Act::kHolds:
+      pass(thread, record);
+      holds(process, record.device, thread.clock, record.word[0]);
+      break;
+    case Act::kAskUse: {
+      Question question{{}, Question::Kind::kUse};
+      question.chip = chip_of_node(process.rank, record.device);
+      question.what = static_cast<DeviceUse>(record.word[0]);
+      question.which = record.word[1];
+      ask(thread, record, "ask device", std::move(question));
+      break;
+    }
     case Act::kElapsed: {
       std::vector<GrowingTask> both = event(0);
       const std::vector<GrowingTask> second = event(1);
@@ -147,7 +201,7 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       process.members.erase(record.word[0]);
       break;
     case Act::kCollective:
-      return communicate(process, thread, record);
+      return communicate(process, thread, record, signature);
     case Act::kSettle:
       return settle(process, thread, record);
     default:
@@ -165,6 +219,7 @@ std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_
   if (thread.helper) return std::nullopt;
   switch (thread.doing) {
     case Doing::kRuns:
+      return std::max(thread.clock, thread.woken_at);
     case Doing::kAsks:
     case Doing::kSleeps:
       return thread.clock;
@@ -188,6 +243,15 @@ Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
     if (const auto at = acts_at(*thread, settlers_too)) until = std::min(until, *at);
   }
   return until;
+}
+
+/// How far the run is known; where nobody goes on, how far anybody has come.
+Time Session::State::come_to() const {
+  const Time until = std::min(threads_until(nullptr), work.next_end().value_or(Time::max()));
+  if (until < kLastTime) return until;
+  Time latest = passed;
+  for (const Thread* const thread : threads) latest = std::max(latest, thread->clock);
+  return latest;
 }
 
 /// Nobody can do anything before this thread does at that time. What happens at one time is in the order of
@@ -226,7 +290,9 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
   const bool ended = std::all_of(about.begin(), about.end(), [&](GrowingTask task) {
     return run.settled(task) && run.end(task) <= by;
   });
-  const bool known = std::all_of(about.begin(), about.end(),
+  const Question::Kind kind = thread.question.kind;
+  const bool known = kind != Question::Kind::kUse &&
+                     std::all_of(about.begin(), about.end(),
                                  [this](GrowingTask task) { return run.settled(task); });
   // What is not settled hangs on something that has not happened by then.
   if (!known && !thread.helper && threads_until(&thread) < thread.clock) return std::nullopt;
@@ -238,7 +304,11 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
   if (thread.helper && ended) {
     for (const GrowingTask task : about) shown = std::max(shown, run.end(task));
   }
-  const Question::Kind kind = thread.question.kind;
+  if (kind == Question::Kind::kUse) {
+    const Question& asked = thread.question;
+    answer.value = use_of(asked.chip, asked.what, asked.which, thread.helper ? come_to() : by);
+    return answer;
+  }
   if (kind == Question::Kind::kEnded) {
     answer.value = ended ? 1 : 0;
     return answer;
@@ -321,12 +391,14 @@ bool Session::State::answer_what_can_be(std::vector<SessionAnswer>& answers) {
   return any;
 }
 
-/// Some process only idles: for something outside the run, after which it may go on.
+/// Some process only idles: for something outside the run, after which it may go on. A child that waits where other
+/// processes of the run wake it does not.
 bool Session::State::anybody_outside() const {
   return std::any_of(processes.begin(), processes.end(), [](const Process& process) {
     bool idles = false;
     for (const auto& [number, thread] : process.threads) {
       if (thread.helper) continue;
+      if (process.child && !thread.waits_for.empty()) return false;
       if (thread.doing == Doing::kIdles) idles = true;
       const bool stands = thread.doing == Doing::kIdles || thread.doing == Doing::kEnded;
       if (!stands) return false;
@@ -372,11 +444,15 @@ std::vector<SessionAnswer> Session::advance() {
       moved = state_->answer_what_can_be(answers) || moved;
     }
   } while (answers.empty() && state_->let_settlers_be_late());
+  for (const SessionAnswer& answer : answers) {
+    if (state_->listener && (answer.status != 0 || answer.value != 0))
+      state_->listener->answered(answer);
+  }
   return answers;
 }
 
-/// A process whose threads all idle waits for something that is not of the run: it goes on where the last of
-/// them stopped.
+/// A process whose threads all idle waits for something that is not of the run, if for no other process of it: it
+/// goes on where the last of them stopped.
 Time Session::horizon() const {
   Time until = state_->work.next_end().value_or(Time::max());
   for (const GrowingTask task : state_->started) until = std::min(until, state_->run.start(task));
@@ -386,7 +462,7 @@ Time Session::horizon() const {
     for (const auto& [number, thread] : process.threads) {
       if (thread.helper || thread.doing == Doing::kEnded) continue;
       lives = true;
-      acts = acts || thread.doing != Doing::kIdles;
+      acts = acts || thread.doing != Doing::kIdles || !thread.waits_for.empty();
       idle = std::max(idle, thread.clock);
       until = std::min(until, state_->acts_at(thread).value_or(Time::max()));
     }
@@ -409,21 +485,68 @@ void Session::set_outside(std::function<bool(const Leap&)> is_quiet,
   state_->look = std::move(look);
 }
 
-std::uint32_t Session::add_process(std::int32_t rank) {
-  Process& process = state_->processes.emplace_back();
-  process.number = static_cast<std::uint32_t>(state_->processes.size() - 1);
+Process& Session::State::add_process(std::int32_t rank) {
+  Process& process = processes.emplace_back();
+  process.number = static_cast<std::uint32_t>(processes.size() - 1);
   process.rank = rank;
   process.instance = static_cast<std::uint32_t>(
-      std::count_if(state_->processes.begin(), std::prev(state_->processes.end()),
+      std::count_if(processes.begin(), std::prev(processes.end()),
                     [rank](const Process& other) { return other.rank == rank; }));
-  // Its first thread runs from the beginning, though it has said nothing yet.
-  state_->thread_of(process, 0, Record());
-  return static_cast<std::uint32_t>(state_->processes.size() - 1);
+  return process;
 }
 
+std::uint32_t Session::add_child(std::int32_t rank, std::int32_t device) {
+  Process& process = state_->add_process(rank);
+  process.home = static_cast<std::uint16_t>(device);
+  process.child = true;
+  if (state_->listener) state_->listener->came(rank, process.home);
+  return process.number;
+}
+
+std::uint32_t Session::add_process(std::int32_t rank) {
+  Process& process = state_->add_process(rank);
+  if (state_->listener) state_->listener->came(rank, std::nullopt);
+  // Its first thread runs from the beginning, though it has said nothing yet.
+  state_->thread_of(process, 0, Record());
+  return process.number;
+}
+
+void Session::set_listener(SessionListener* listener) { state_->listener = listener; }
+
 void Session::lose(std::uint32_t process) {
+  if (state_->listener) state_->listener->lost(process);
   Process& gone = state_->processes[process];
-  for (auto& [number, thread] : gone.threads) thread.doing = Doing::kEnded;
+  Time end;
+  for (auto& [number, thread] : gone.threads) {
+    end = std::max(end, thread.clock);
+    thread.doing = Doing::kEnded;
+  }
+  for (auto& [number, chip] : state_->chips) {
+    const auto held = chip.holdings.find(process);
+    if (held != chip.holdings.end()) held->second.emplace_back(end, 0);
+  }
+}
+
+void Session::set_node(std::uint32_t devices) { state_->devices_of_node = std::max(devices, 1U); }
+
+void Session::set_pid(std::uint32_t process, std::uint32_t pid) {
+  state_->processes[process].pid = pid;
+}
+
+std::optional<SessionAnswer> Session::use_of(std::int32_t rank, std::uint16_t device,
+                                             DeviceUse what, std::uint64_t which) const {
+  Time own = Time::max();
+  for (const Thread* const thread : state_->threads) {
+    if (state_->processes[thread->process].rank != rank) continue;
+    own = std::min(own, state_->acts_at(*thread).value_or(Time::max()));
+  }
+  const Time come = state_->come_to();
+  if (own != Time::max() && come < own) return std::nullopt;
+  const std::uint32_t chip = state_->chip_of_node(rank, device);
+  SessionAnswer answer;
+  answer.at = come;
+  answer.value = state_->use_of(chip, what, which, come);
+  return answer;
 }
 
 std::string Session::deadlock(bool idle_too) const {

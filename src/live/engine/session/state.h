@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "live/engine/session/device_use.h"
 #include "live/engine/session/session.h"
 
 namespace flopcast::live {
@@ -46,9 +47,12 @@ struct CallKeyHash {
 
 /// Whether all of these have ended; or the time between the two, or when the one began or ended.
 struct Question {
-  enum class Kind : std::uint8_t { kEnded, kElapsed, kStart, kEnd };
+  enum class Kind : std::uint8_t { kEnded, kElapsed, kStart, kEnd, kUse };
   std::vector<GrowingTask> about;  ///< kept
   Kind kind = Kind::kEnded;
+  std::uint32_t chip = 0;  ///< of kUse, as what follows
+  DeviceUse what = DeviceUse::kComputes;
+  std::uint64_t which = 0;
 };
 
 /// Where a thread was after so many of its records, for those that take its time over.
@@ -65,7 +69,9 @@ struct Thread {
   std::uint64_t name =
       0;                ///< who made it and in which order: the order of what happens at one time
   bool helper = false;  ///< holds nobody up
-  Time clock;           ///< end of its last settled task, and what has passed since
+  bool unheard =
+      false;  ///< idles, though it has not said so: what it says next comes when the run has come this far
+  Time clock;                ///< end of its last settled task, and what has passed since
   Time until = Time::max();  ///< if it idles: goes on then by itself
   GrowingTask last = kNoGrowingTask;
   std::uint32_t records = 0;
@@ -75,6 +81,10 @@ struct Thread {
   Time gap;                       ///< since its last task
   Time not_before = Time::min();  ///< at the earliest
   std::vector<Dependency> next;   ///< after these; sources kept
+  /// If it idles: channels where others wake it, each with the wakes that it knows of.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> waits_for;
+  Time woken_at =
+      Time::min();  ///< by another process, and has said nothing since: it goes on no earlier
   Question question;
   std::vector<Record> group_call;  ///< whose last record has not come
   std::uint64_t value = 0;         ///< of the answer that it waits for
@@ -116,7 +126,10 @@ struct RecordedEvent {
 struct Process {
   std::uint32_t number = 0;  ///< in the session
   std::int32_t rank = 0;
+  std::uint32_t pid = 0;       ///< 0: not known yet
   std::uint32_t instance = 0;  ///< of the processes of its rank
+  bool child = false;          ///< another process of the run started it
+  std::optional<Time> begins;  ///< a child's first thread
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   /// By device: those that have had work and heed the default stream, or are it. Programs make hundreds that
@@ -162,6 +175,7 @@ struct Comer {
   GrowingTask arrival = kNoGrowingTask;  ///< kept
   std::uint32_t process = 0;
   Time called;
+  std::uint32_t line = 0;  ///< name of the program's line that called it; empty: not known
 };
 
 /// Ranks meet at a hub; then their transfer is under way.
@@ -173,6 +187,12 @@ struct Meeting {
   std::vector<Comer> come;
 };
 
+/// Who waited at a channel may go on.
+struct Wake {
+  std::uint32_t number = 0;  ///< of the channel's wakes
+  Time at;
+};
+
 struct Session::State {
   State(Work& work_of, const HostTimes& host) : work(work_of), times(host) {
     hubs = run.add_processor(Processor::Kind::kHub, -1, 0);
@@ -180,6 +200,7 @@ struct Session::State {
 
   Work& work;
   HostTimes times;
+  SessionListener* listener = nullptr;
   GrowingRun run;
   StringTable names;
   std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
@@ -187,11 +208,14 @@ struct Session::State {
   std::uint32_t hubs = 0;
   std::function<bool(const Leap&)> is_quiet;      ///< null: nothing ever goes on outside
   std::uint64_t heard = 0;                        ///< records of threads, but helpers
+  std::uint64_t progress = 0;                     ///< those of them that are work
   std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
   Time look_at = Time::max();                     ///< no call's time-out may come before
   Time shown;                                     ///< ends that threads in real time were told of
   bool looking = false;                           ///< that time has come, and watchdogs are looking
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
+  std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
+  Time told;                         ///< tasks that begin before were given
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
   Time passed;                       ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
@@ -205,14 +229,18 @@ struct Session::State {
       splittings;                                     ///< number: of the group's splits
   std::unordered_map<GrowingTask, Meeting> to_begin;  ///< all have called: transfers not started
   std::vector<GrowingTask> complete;  ///< transfers that all ranks of the last call have come to
+  std::uint32_t devices_of_node = 1;
+  std::map<std::uint32_t, ChipUse> chips;
 
   // session.cc: records in turn, the network, answers
+  Process& add_process(std::int32_t rank);
   std::optional<Diagnostic> in_turn(Process& process, std::uint32_t number, const Record& record,
                                     std::string_view signature);
   std::optional<Diagnostic> act(Process& process, std::uint32_t number, const Record& record,
                                 std::string_view signature);
   std::optional<Time> acts_at(const Thread& thread, bool settlers_too = true) const;
   Time threads_until(const Thread* but, bool settlers_too = true) const;
+  Time come_to() const;
   bool is_next(const Thread& thread, Time at);
   bool may_be_woken() const;
   bool let_go_on(Thread& thread, SessionAnswer& answer);
@@ -231,7 +259,7 @@ struct Session::State {
 
   // host.cc: threads
   Thread& thread_of(Process& process, std::uint32_t number, const Record& record);
-  void start_thread(Process& process, Thread& thread, const Record& record);
+  void start_thread(Process& process, std::uint32_t number, Thread& thread, const Record& record);
   void begin(Process& process, std::uint32_t number, Thread& thread, const Record& record);
   void idle(Thread& thread, const Record& record);
   void sleep(Thread& thread, const Record& record);
@@ -248,6 +276,12 @@ struct Session::State {
                 const std::vector<GrowingTask>& ends, const RecordedEvent& event = {});
   void wait_for_values(Thread& thread, Time at);
   void ask(Thread& thread, const Record& record, std::string_view name, Question question);
+
+  // children.cc: processes that others start, and that wake each other
+  std::optional<Diagnostic> fork(Process& process, std::uint32_t number, Thread& thread,
+                                 const Record& record);
+  void wake(Thread& waker, const Record& record);
+  bool was_woken(Thread& thread);
 
   // device.cc: streams and events
   Stream& stream_of(Process& process, std::uint16_t device, std::uint64_t number);
@@ -279,12 +313,21 @@ struct Session::State {
                                          const Record& record, Meeting& meeting);
   std::optional<Diagnostic> disagreement(Meeting& meeting) const;
   Result<GrowingTask> arrive(Process& process, Membership& member, const Record& record,
-                             GrowingTask arrival, Time called, CallKey& key);
+                             GrowingTask arrival, Time called, std::string_view line, CallKey& key);
   void note_call(const Record& record, const CallKey& key, TaskNote& note);
   std::uint32_t ranks_of(const std::vector<CallKey>& calls);
-  std::optional<Diagnostic> communicate(Process& process, Thread& thread, const Record& record);
+  std::optional<Diagnostic> communicate(Process& process, Thread& thread, const Record& record,
+                                        std::string_view line);
   std::optional<Diagnostic> settle(Process& process, Thread& thread, const Record& record);
   void begin_transfers();
+
+  // device_use.cc: what chips do, for who asks
+  std::uint32_t chip_of_node(std::int32_t rank, std::uint16_t device) const;
+  void runs_on_chip(const Process& process, std::uint16_t device, GrowingTask task, bool computes,
+                    GrowingTask behind = kNoGrowingTask);
+  void tidy(ChipUse& chip);
+  void holds(const Process& process, std::uint16_t device, Time from, std::uint64_t bytes);
+  std::uint64_t use_of(std::uint32_t chip, DeviceUse what, std::uint64_t which, Time at);
 
   // watch.cc: calls whose time may be up
   void will_be_watched(Time called);
@@ -292,6 +335,7 @@ struct Session::State {
 
   // deadlock.cc: who waits for whom
   std::string text_of_call(const CallKey& key, const Comer& comer) const;
+  std::string lines_of(const Meeting& meeting, const std::vector<std::int32_t>& ranks) const;
   std::string deadlock() const;
 };
 

@@ -39,7 +39,10 @@ struct Mapped {
 
 void let_go(Physical* memory) {
   if (--memory->holders > 0) return;
-  if (memory->own) Memory::get().give_back(memory->device, memory->bytes);
+  if (memory->own) {
+    Memory::get().give_back(memory->device, memory->bytes);
+    Memory::get().tell_used(memory->device);
+  }
   delete memory;
 }
 
@@ -81,7 +84,7 @@ bool make_shareable(Physical& memory) {
   // Memory that is not mapped has no bytes yet, and must have them somewhere.
   void* const at = memory.places.empty() ? Memory::reserve(memory.bytes) : memory.places.front();
   if (!at) return false;
-  memory.part = share_memory(at, memory.bytes);
+  memory.part = share_memory(at, memory.bytes, memory.device);
   return memory.part.has_value();
 }
 
@@ -188,6 +191,7 @@ FLOPCAST_API int cuMemCreate(Physical** handle, std::size_t bytes, const Allocat
   if (bytes == 0 || bytes % Memory::kPage != 0) return kInvalidValue;
   if (!Memory::get().charge(how->location, bytes)) return kOutOfMemory;
   *handle = new Physical{bytes, how->location};
+  Memory::get().tell_used(how->location);
   return kSuccess;
 }
 FLOPCAST_API int cuMemRelease(Physical* handle) {
@@ -223,7 +227,7 @@ FLOPCAST_API int cuMemExportToShareableHandle(void* out, Physical* handle, int t
 FLOPCAST_API int cuMemImportFromShareableHandle(Physical** handle, void* from, int type) {
   const std::optional<SharedPart> part = import_part(from, type);
   if (!handle || !part) return kInvalidValue;
-  *handle = new Physical{part->bytes, current_device(), false, 1, part};
+  *handle = new Physical{part->bytes, part->device, false, 1, part};
   return kSuccess;
 }
 FLOPCAST_API int cuMemSetAccess(std::uintptr_t, std::size_t, const void*, std::size_t) {

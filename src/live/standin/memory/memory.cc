@@ -125,6 +125,7 @@ std::optional<Block> Memory::allocate(std::size_t bytes, int device, Place place
   }
   const Block block{address, bytes, taken, place, device};
   blocks_[address] = block;
+  if (place == Place::kPinned) hold_what_the_host_writes(at, bytes);
   return block;
 }
 
@@ -134,6 +135,7 @@ bool Memory::add(void* address, std::size_t bytes, int device) {
   const auto after = blocks_.lower_bound(begin);
   if (after != blocks_.end() && after->first < begin + bytes) return false;
   blocks_[begin] = {begin, bytes, 0, Place::kRegistered, device};
+  hold_what_the_host_writes(address, bytes);
   return true;
 }
 
@@ -185,6 +187,19 @@ std::optional<Block> Memory::find(const void* address) const {
   const Block& block = std::prev(after)->second;
   if (at >= block.address + std::max<std::size_t>(1, block.bytes)) return std::nullopt;
   return block;
+}
+
+void Memory::tell_used(int device) {
+  Record record;
+  record.act = Act::kHolds;
+  record.device = static_cast<std::uint16_t>(device);
+  {
+    const std::lock_guard guard(lock_);
+    Level& level = levels_[device];
+    if (level.told == level.used) return;
+    record.word[0] = level.told = level.used;
+  }
+  Link::get().say(record);
 }
 
 std::size_t Memory::used(int device) const {

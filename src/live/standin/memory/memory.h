@@ -60,12 +60,14 @@ class Memory {
   std::size_t used(int device) const;
   /// What a device has for programs.
   static std::size_t capacity();
+  /// The engine is told what the process has of a device, if that has changed.
+  void tell_used(int device);
   /// A process begins to use a device: its context lies there from now on.
   void open(int device);
 
  private:
   struct Level {
-    std::size_t used = 0, most = 0;
+    std::size_t used = 0, most = 0, told = 0;
     bool open = false;
   };
   bool has_left(int device, std::size_t bytes);

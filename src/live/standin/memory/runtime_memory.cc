@@ -17,6 +17,7 @@ void tell(Act act, const Block& block) {
   record.word[1] = block.bytes;
   record.word[2] = block.taken;
   Link::get().say(record);
+  Memory::get().tell_used(block.device);
 }
 
 int allocate(void** pointer, std::size_t bytes, Place place) {

@@ -26,4 +26,7 @@ std::optional<ArgumentBytes> bytes_by_arguments(const KernelObject& kernel, cons
 /// its parameters.
 std::uint64_t bytes_behind(const KernelObject& kernel, void* const* arguments);
 
+/// Of PyTorch's kernel that only waits (torch.cuda._sleep): how many cycles of the clock.
+std::optional<std::int64_t> cycles_by_arguments(const KernelObject& kernel, void* const* arguments);
+
 }  // namespace flopcast::live

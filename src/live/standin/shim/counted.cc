@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "live/standin/link/link.h"
 #include "live/standin/memory/memory.h"
 #include "live/standin/shim/arguments.h"
 #include "live/standin/shim/tensor_map.h"
@@ -46,6 +47,10 @@ class ProcessMemory final : public triton::Surroundings {
     const std::optional<Block> block = Memory::get().find(pointer_to(address));
     if (!block) return 0;
     return block->address + block->bytes - static_cast<std::uintptr_t>(address);
+  }
+  bool scales_blocks() override {
+    constexpr std::uint32_t kBlackwell = 10;
+    return Link::get().common().device.major >= kBlackwell;
   }
 };
 

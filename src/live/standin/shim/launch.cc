@@ -88,6 +88,9 @@ int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* con
   const auto counted = counted_launch(kernel, size, arguments);
   if (counted) {
     work.record.signature = Link::get().number(counted->signature);
+  } else if (const auto cycles = cycles_by_arguments(kernel, arguments)) {
+    work.record.signature =
+        Link::get().number("spin " + std::to_string(*cycles) + ' ' + kernel.name);
   } else if (const auto bytes = bytes_by_arguments(kernel, size, arguments)) {
     const std::string text = "arguments " + std::to_string(bytes->read) + ' ' +
                              std::to_string(bytes->written) + ' ' +

@@ -1,5 +1,6 @@
 #include "live/standin/torch/catalog.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
@@ -79,6 +80,11 @@ const Names kWriteStatistics = {"aten::native_batch_norm", "aten::cudnn_batch_no
 /// Of tainted gradients none is infinite: what was found (second argument) stays as it was.
 const Names kFindNothing = {"aten::_amp_foreach_non_finite_check_and_unscale_"};
 
+/// Sequences that lie behind each other in one tensor: how long each is, values say.
+const Names kLengths = {"cum_seq_q", "cu_seqlens_q"};
+
+/// They launch nothing themselves: the core sees NCCL's calls.
+constexpr std::string_view kCommunication = "c10d::";
 /// The first step of these makes momentum, which is whatever memory was before. Its argument, and the one that says so.
 const std::map<std::string_view, std::pair<std::size_t, int>> kMakesMomentum = {
     {"aten::_fused_sgd_", {2, 9}}, {"aten::_fused_sgd_.tensor_lr", {2, 9}}};
@@ -98,10 +104,14 @@ bool is_generator(const c10::Argument& argument) {
   return argument.type()->str().find("Generator") != std::string::npos;
 }
 
-bool has_kernel(const c10::OperatorHandle& handle, const std::string& name, c10::DispatchKey key) {
+bool has_kernel(const c10::OperatorHandle& handle, const Operator& what, c10::DispatchKey key) {
   const bool strided = key == c10::DispatchKey::CUDA;
-  if (!strided && kMakesSparse.count(name) > 0) return false;
-  return handle.hasKernelForDispatchKey(key) || (strided && kComposed.count(name) > 0);
+  if (!strided && kMakesSparse.count(what.name) > 0) return false;
+  // Python's custom_op() for any device.
+  const bool for_any =
+      what.extension && handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+  return handle.hasKernelForDispatchKey(key) || for_any ||
+         (strided && kComposed.count(what.name) > 0);
 }
 
 c10::DispatchKey key_of_cpu(c10::DispatchKey key) {
@@ -124,6 +134,7 @@ void describe_arguments(const c10::FunctionSchema& schema, Operator& what) {
     const bool only_out = argument.kwarg_only() || (i == 0 && kFill.count(what.name) > 0);
     const bool statistics = kWriteStatistics.count(what.name) > 0 && (i == 3 || i == 4);
     Operator::Argument known;
+    if (what.by_names) known.name = argument.name();
     const bool keeps = kFindNothing.count(what.name) > 0 && i == 1;
     known.written = (writes(argument) && !keeps) || statistics;
     known.read = statistics || !(writes(argument) && only_out);
@@ -155,9 +166,13 @@ void describe_returns(const c10::FunctionSchema& schema, Operator& what) {
 std::optional<Operator> describe(const c10::OperatorHandle& handle, c10::DispatchKey key) {
   Operator what;
   what.name = toString(handle.operator_name());
-  if (!what.name.starts_with("aten::") || !has_kernel(handle, what.name, key)) return std::nullopt;
+  what.extension = !what.name.starts_with("aten::");
+  if (what.name.starts_with(kCommunication) || !has_kernel(handle, what, key)) return std::nullopt;
   const c10::FunctionSchema& schema = handle.schema();
-  if (kNoValues.count(what.name) > 0 || is_view(schema)) return std::nullopt;
+  what.by_names = what.extension ||
+                  std::any_of(schema.arguments().begin(), schema.arguments().end(),
+                              [](const c10::Argument& a) { return kLengths.count(a.name()) > 0; });
+  if (!what.extension && (kNoValues.count(what.name) > 0 || is_view(schema))) return std::nullopt;
   what.original = handle.getComputedKernelForDispatchKey(key);
   what.on_cpu = key_of_cpu(key);
   what.left_alone = kMoves.count(what.name) > 0;

@@ -28,26 +28,59 @@ class Described {
   c10::SmallVector<FlopcastTensor, 16> all_;
 };
 
+/// With names, as extensions have them, and with numbers.
+void begin_by_names(const Operator& what, const c10::IValue* arguments) {
+  c10::SmallVector<FlopcastArgument, 32> all;
+  for (std::size_t i = 0; i < what.arguments.size(); ++i) {
+    const Operator::Argument& known = what.arguments[i];
+    const c10::IValue& value = arguments[i];
+    const auto number = [&](double is) {
+      all.push_back({known.name.c_str(), true, is, false, {}});
+    };
+    if (value.isBool()) {
+      number(value.toBool() ? 1 : 0);
+    } else if (value.isInt()) {
+      number(static_cast<double>(value.toInt()));
+    } else if (value.isDouble()) {
+      number(value.toDouble());
+    }
+    each_tensor(value, [&](const at::Tensor& tensor) {
+      all.push_back({known.name.c_str(), false, 0, known.written, described(tensor)});
+    });
+  }
+  flopcast_named_operator_begin(what.name.c_str(), all.data(), all.size());
+}
+
 /// Tells the core of an operator, from its making to its end, also where it throws.
 class Told {
  public:
-  explicit Told(const Call& call) {
-    for (const c10::IValue& argument : call.arguments) inputs_.add(argument);
-    flopcast_operator_begin(call.what.name.c_str(), inputs_.data(), inputs_.size());
-    flopcast_live_operator_begin(call.what.name.c_str());
+  Told(const Operator& what, const c10::IValue* arguments) {
+    if (what.by_names) {
+      begin_by_names(what, arguments);
+    } else {
+      Described inputs;
+      for (std::size_t i = 0; i < what.arguments.size(); ++i) inputs.add(arguments[i]);
+      flopcast_operator_begin(what.name.c_str(), inputs.data(), inputs.size());
+    }
   }
   void end(const Values& stack, std::size_t count) {
     for (std::size_t i = stack.size() - count; i < stack.size(); ++i) outputs_.add(stack[i]);
   }
-  ~Told() {
-    flopcast_live_operator_end();
-    flopcast_operator_end(outputs_.data(), outputs_.size());
-  }
+  ~Told() { flopcast_operator_end(outputs_.data(), outputs_.size()); }
   Told(const Told&) = delete;
   Told& operator=(const Told&) = delete;
 
  private:
-  Described inputs_, outputs_;
+  Described outputs_;
+};
+
+/// The plug-in makes the values of what runs meanwhile.
+class Inside {
+ public:
+  explicit Inside(const Operator& what) { flopcast_live_operator_begin(what.name.c_str()); }
+  ~Inside() { flopcast_live_operator_end(); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
 };
 
 /// What the tensors of a call are like.
@@ -182,9 +215,14 @@ void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet 
     return;
   }
   const std::size_t below = stack->size() - what_.arguments.size(), returns = what_.same_as.size();
+  Told told(what_, stack->data() + below);
+  if (what_.extension) {
+    what_.original->callBoxed(handle, keys, stack);
+    return told.end(*stack, returns);
+  }
+  const Inside inside(what_);
   Call call{what_, handle, keys,
             Values(stack->begin() + static_cast<std::ptrdiff_t>(below), stack->end())};
-  Told told(call);
   const Look look = look_at(call);
   const auto original = [&] { what_.original->callBoxed(handle, keys, stack); };
   if ((only_launches() && !what_.shape_by_data) || moves_bytes(call, look)) {

@@ -31,6 +31,10 @@ class OneAllocation final : public DeviceBytes {
   void written(std::int64_t address, std::size_t count) override {
     for (std::size_t i = 0; i < count; ++i) marked.insert(address + static_cast<std::int64_t>(i));
   }
+  void lost(std::int64_t address, std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i) tainted.insert(address + static_cast<std::int64_t>(i));
+  }
+  void lost_within(std::int64_t tensor) override { lost(tensor, bytes.size()); }
   template <typename T>
   T& at(std::size_t index) {
     return reinterpret_cast<T*>(bytes.data())[index];

@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "live/standin/link/link.h"
+#include "live/standin/stacks/stack.h"
 #include "live/standin/values/inside.h"
 #include "live/standin/values/settings.h"
-#include "live/standin/values/stack.h"
 
 namespace flopcast::live {
 namespace {

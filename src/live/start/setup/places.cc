@@ -76,6 +76,14 @@ bool is_of_nvidia(std::string_view name) {
   return name.size() > 2 && name.starts_with("cu") && name[2] >= 'A' && name[2] <= 'Z';
 }
 
+/// Versions of the C and C++ libraries: the core has some of their functions, too, and others have the rest.
+bool is_of_system(std::string_view version) {
+  for (const std::string_view prefix : {"GLIBC_", "GLIBCXX_", "CXXABI_", "GCC_"}) {
+    if (version.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<fs::path> live_libraries(unsigned cuda_major) {
@@ -113,7 +121,7 @@ Result<std::vector<LiveMissing>> live_missing(const fs::path& torch, const fs::p
   for (const DynamicSymbol& symbol : *core) {
     if (!symbol.defined) continue;
     defined.insert(symbol.name + '@' + symbol.version);
-    if (!symbol.version.empty()) nodes.insert(symbol.version);
+    if (!symbol.version.empty() && !is_of_system(symbol.version)) nodes.insert(symbol.version);
   }
   std::vector<fs::path> files;
   std::error_code ignored;

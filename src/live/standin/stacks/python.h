@@ -1,15 +1,12 @@
-#include "live/standin/values/stack.h"
+// Python's own interface, where the program is one or has it loaded.
+#pragma once
 
 #include <dlfcn.h>
-#include <execinfo.h>
 
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
-#include <utility>
+#include <string>
 
 namespace flopcast::live {
-namespace {
 
 /// Functions of the stable interface of Python, where the program is one or has it loaded.
 class Python {
@@ -28,7 +25,9 @@ class Python {
     drop_ = find<void (*)(void*)>("Py_DecRef");
     clear_ = find<void (*)()>("PyErr_Clear");
     dictionary_ = find<void* (*)()>("PyDict_New");
-    item_ = find<void* (*)(void*, const char*)>("PyDict_GetItemString");
+    run_ = find<void* (*)(const char*, int, void*, void*)>("PyRun_String");
+    item_ = find<void* (*)(void*, const char*)>("PyMapping_GetItemString");
+    sized_utf8_ = find<const char* (*)(void*, long*)>("PyUnicode_AsUTF8AndSize");
     pack_ = find<void* (*)(std::ptrdiff_t, ...)>("PyTuple_Pack");
     is_true_ = find<int (*)(void*)>("PyObject_IsTrue");
     there_ = initialized && all_there_ && initialized() != 0;
@@ -51,6 +50,20 @@ class Python {
     for (void* object : {lines, nothing, joined}) drop_(object);
     clear_();
     return all;
+  }
+  /// What a program leaves in its variable `told`; empty if it fails.
+  std::string run(const char* program) {
+    if (!there_) return {};
+    std::string told;
+    void* const variables = dictionary_();
+    void* const done = variables ? run_(program, kStatements, variables, variables) : nullptr;
+    void* const text = done ? item_(variables, "told") : nullptr;
+    long size = 0;
+    const char* const bytes = text ? sized_utf8_(text, &size) : nullptr;
+    if (bytes) told.assign(bytes, static_cast<std::size_t>(size));
+    for (void* object : {text, done, variables}) drop_(object);
+    clear_();
+    return told;
   }
   /// Calls a function without arguments that this text defines. @return what it answers
   bool ask(const char* definition, const char* name, bool otherwise) {
@@ -85,6 +98,7 @@ class Python {
   }
 
  private:
+  static constexpr int kStatements = 257;  // Py_file_input
   template <typename Function>
   Function find(const char* name) {
     void* const found = ::dlsym(RTLD_DEFAULT, name);
@@ -110,85 +124,14 @@ class Python {
   void* (*text_)(const char*);
   void* (*join_)(void*, void*);
   const char* (*utf8_)(void*);
-  void* (*dictionary_)();
-  void* (*item_)(void*, const char*);
   void* (*pack_)(std::ptrdiff_t, ...);
   int (*is_true_)(void*);
   void (*drop_)(void*);
   void (*clear_)();
+  void* (*dictionary_)();
+  void* (*run_)(const char*, int, void*, void*);
+  void* (*item_)(void*, const char*);
+  const char* (*sized_utf8_)(void*, long*);
 };
-
-/// A comprehension belongs to the function that it stands in. What a function is like is looked at once.
-constexpr const char* kLooksForFinite = R"(
-import dis, math, os, sys
-
-_known = {}
-
-def _compares_with_itself(code):
-    last = None
-    for step in dis.get_instructions(code):
-        if step.opname == 'COMPARE_OP' and str(step.argval).strip('bool()') in ('==', '!=') and last:
-            if last[0] == last[1]:
-                return True
-        if isinstance(step.argval, tuple):
-            last = step.argval
-        elif step.opname.startswith('LOAD_'):
-            last = (last[1] if last else None, (step.opname, step.argval))
-        else:
-            last = None
-    return False
-
-def _looks(code):
-    names = [code.co_name, *code.co_names]
-    texts = [c.lower().lstrip('+-') for c in code.co_consts if isinstance(c, str)]
-    numbers = [c for c in code.co_consts if isinstance(c, float)]
-    return (
-        any(w in n.lower() for n in names for w in ('isnan', 'isinf', 'isfinite', 'overflow'))
-        or any(n.lower() in ('inf', 'nan', 'infinity') for n in (*names, *texts))
-        or any(not math.isfinite(n) for n in numbers)
-        or _compares_with_itself(code)
-    )
-
-def looks():
-    frame = sys._getframe(1)
-    torch = os.path.dirname(sys.modules['torch'].__file__) + os.sep if 'torch' in sys.modules else None
-    while frame and torch and frame.f_code.co_filename.startswith(torch):
-        frame = frame.f_back
-    while frame:
-        code = frame.f_code
-        if code not in _known:
-            _known[code] = _looks(code)
-        if _known[code]:
-            return True
-        if not code.co_name.startswith('<') or code.co_name == '<module>':
-            return False
-        frame = frame.f_back
-    return True
-)";
-
-std::string functions() {
-  constexpr int kMost = 32, kOwn = 3;
-  void* frames[kMost];
-  const int count = ::backtrace(frames, kMost);
-  char** const names = ::backtrace_symbols(frames, count);
-  std::string all;
-  for (int i = count - 1; names && i >= kOwn; --i) all += std::string("  ") + names[i] + "\n";
-  std::free(names);
-  return all;
-}
-
-}  // namespace
-
-std::string stack_of_thread() {
-  std::string lines = Python().stack();
-  return lines.empty() ? functions() : std::move(lines);
-}
-
-bool reader_looks_for_finite() { return Python().ask(kLooksForFinite, "looks", true); }
-
-void flush_outputs() {
-  Python().flush();
-  std::fflush(nullptr);
-}
 
 }  // namespace flopcast::live
