@@ -39,7 +39,8 @@ struct LiveRequest {
   /// the script in `command`; empty: every rank is started alone.
   std::filesystem::path fork_server;
   std::vector<std::string> imports;  ///< modules that it loads
-  double host_factor = 0;            ///< host code takes its CPU time here, times this; 0: modelled
+  std::filesystem::path operators;  ///< what operators and kernels of the user's do; empty: no file
+  double host_factor = 0;           ///< host code takes its CPU time here, times this; 0: modelled
   HostTable host =
       HostTable::builtin();       ///< what it takes where it is modelled, and what calls take
   std::int64_t start_ns = 0;      ///< virtual time begins here, since 1970; 0: at the real time
@@ -49,9 +50,10 @@ struct LiveRequest {
 
 /// A captured run is to be timed again.
 struct ResolveRequest {
-  std::filesystem::path capture;  ///< file of a run
-  std::string cluster;            ///< as for estimates; empty: that of the run
-  bool timeline = false;          ///< keep every task for LiveReport::timeline
+  std::filesystem::path capture;    ///< file of a run
+  std::string cluster;              ///< as for estimates; empty: that of the run
+  std::filesystem::path operators;  ///< as of LiveRequest
+  bool timeline = false;            ///< keep every task for LiveReport::timeline
 };
 
 /// How a run goes, looked at while it does. Every function may be empty.
@@ -92,6 +94,16 @@ struct LiveTimes {
   Time idle;  ///< nothing, and a thread waits: for another rank, or for a GPU that has just ended
 };
 
+/// What tells where steps are.
+enum class LiveStepsBy : std::uint8_t {
+  kNothing,     ///< no steps are found
+  kOptimizer,   ///< they end with an optimizer's
+  kMarks,       ///< the script or its framework marks them (ProfilerStep#3)
+  kRepetition,  ///< what a GPU did repeats
+};
+/// "none", "optimizer", "marks", "repetition".
+std::string_view name(LiveStepsBy by);
+
 /// A step of a training loop.
 struct LiveStep {
   Time start, end;  ///< since the start of the run
@@ -99,9 +111,11 @@ struct LiveStep {
 
 /// One rank of a run.
 struct LiveRank {
-  std::int32_t rank = 0;          ///< its number
-  LiveTimes times;                ///< of its GPU
-  std::vector<LiveStep> steps;    ///< that were found in it
+  std::int32_t rank = 0;        ///< its number
+  LiveTimes times;              ///< of its GPU
+  std::vector<LiveStep> steps;  ///< that were found in it; between two of them other work may lie
+  LiveStepsBy steps_by =
+      LiveStepsBy::kNothing;      ///< what told them; of an optimizer's only one, there may be none
   std::uint64_t most_memory = 0;  ///< bytes that it had of its GPU at most, at any time
   std::uint64_t kernels = 0;      ///< that its GPU ran
 };
@@ -133,21 +147,25 @@ struct LiveHostWork {
 
 /// How a run went.
 struct LiveReport {
-  std::string cluster;                   ///< as asked for
-  int status = 0;                        ///< exit status of the first rank that failed; 0: none
-  std::optional<LiveFailure> failure;    ///< which one that was
-  bool stopped = false;                  ///< by the observer
-  Time virtual_time;                     ///< from the start to the end of the last task
-  double real_s = 0;                     ///< that it took here
-  std::uint64_t tasks = 0;               ///< of its graph
-  std::vector<LiveRank> ranks;           ///< those that did anything, by number
-  std::vector<LiveCoverage> coverage;    ///< by what prices rest on
-  std::vector<LiveCoverage> kernels;     ///< by operator, library call or name, longest first
-  std::vector<LiveUnknown> unknown;      ///< kernels whose work is not known, longest first
+  std::string cluster;                 ///< as asked for
+  int status = 0;                      ///< exit status of the first rank that failed; 0: none
+  std::optional<LiveFailure> failure;  ///< which one that was
+  bool stopped = false;                ///< by the observer
+  Time virtual_time;                   ///< from the start to the end of the last task
+  double real_s = 0;                   ///< that it took here
+  std::uint64_t tasks = 0;             ///< of its graph
+  std::vector<LiveRank> ranks;         ///< those that did anything, by number
+  std::vector<LiveCoverage> coverage;  ///< by what prices rest on
+  std::vector<LiveCoverage> kernels;   ///< by operator, library call or name, longest first
+  std::vector<LiveUnknown> unknown;    ///< kernels whose work is not known, longest first
+  /// Patterns of the user's file of operators that nothing in the run had, with their places.
+  std::vector<std::string> unmatched;
   std::vector<std::string> unsupported;  ///< functions that were called and are not there
   std::uint64_t tainted_reads = 0;       ///< values that the script read and nobody had computed
   std::vector<std::string>
       tainted_where;  ///< the first of every rank: operator, and a line for each frame of the stack
+  /// The first work of every rank that was not computed though all that it reads was, and why.
+  std::vector<std::string> values_end;
   /// Factor that host times may be off by, either way; 0: not known, or they were measured.
   double host_spread = 0;
   std::uint64_t assumed = 0;              ///< tensors that got values assumed for tainted ones

@@ -164,6 +164,7 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
   all[kSocketVariable] = daemon_->name();
   all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
   all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
+  all["PATH"] = before_own((folder / "bin").string(), "PATH");  // nvidia-smi
   if (remarks_.is_open()) all[Remarks::kVariable] = remarks_.path();
   // One core has to do for many ranks; and nobody but this machine is to be found.
   for (const auto& [name, value] :
@@ -183,6 +184,7 @@ std::optional<Diagnostic> LiveRun::start_capture(const Cluster& cluster,
                                        .chips_per_node = machine.devices,
                                        .memory_bytes = machine.device.memory_bytes,
                                        .host = request_.host.toml("what this run's host takes"),
+                                       .operators = request_.operators.string(),
                                        .host_factor = request_.host_factor});
   if (!writer) return writer.error();
   capture_ = std::move(*writer);
@@ -350,7 +352,7 @@ std::optional<Diagnostic> LiveRun::drive() {
 Result<LiveReport> LiveRun::report() {
   session_.advance();  // what is under way ends, though nobody waits for it
   teller_.take(session_, Time::max());
-  LiveReport report = teller_.report(work_);
+  LiveReport report = teller_.report(work_, session_);
   report.cluster = request_.cluster;
   report.status = failure_ ? failure_->status : 0;
   report.failure = failure_;
@@ -361,6 +363,7 @@ Result<LiveReport> LiveRun::report() {
   TaintSummary taint = daemon_->taint();
   report.tainted_reads = taint.reads;
   report.tainted_where = std::move(taint.first);
+  report.values_end = std::move(taint.origins);
   report.assumed = taint.assumed;
   report.host_work = host_work_of(report.ranks, daemon_->host_work());
   report.real_s = real_s();
@@ -399,7 +402,7 @@ Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
   if (!cluster) return cluster.error();
   const Result<Layout> layout = layout_of(request, *cluster);
   if (!layout) return layout.error();
-  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog);
+  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog, request.operators);
   if (!work) return work.error();
   LiveRequest filled = request;
   if (auto problem = take_host(*cluster, filled)) return *problem;

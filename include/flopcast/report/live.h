@@ -11,6 +11,8 @@ namespace flopcast {
 
 /// Aligned tables with bars for a terminal.
 std::string live_text(const LiveReport& report);
+/// Two lines where kernels of unknown work would be more than 1 % of GPU time; else nothing.
+std::string live_unknown_work(const LiveReport& report);
 /// Documented in docs/reference/json.md; the field names are a contract.
 std::string live_json(const LiveReport& report);
 

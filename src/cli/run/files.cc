@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/layout/fit.h"
@@ -44,8 +45,11 @@ int write_json(Io& io, const fs::path& path, const LiveReport& report) {
 /// The page of a replay: what a profiler would have recorded of the run, and what that explains of it.
 int write_replay(Io& io, const fs::path& path, const LiveReport& report) {
   if (path.empty()) return kDone;
-  const Result<TraceSet> timeline = report.timeline(std::nullopt);
+  Result<TraceSet> timeline = report.timeline(std::nullopt);
   if (!timeline) return fail(io, timeline.error());
+  std::string unknown = live_unknown_work(report);
+  std::replace(unknown.begin(), unknown.end(), '\n', ' ');
+  if (!unknown.empty()) timeline->anomalies.add("unknown work", [&] { return unknown; });
   Result<Replay> replayed = replay(*timeline);
   if (!replayed) return fail(io, replayed.error());
   tell_worth(*timeline, {}, *replayed);

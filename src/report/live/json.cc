@@ -25,6 +25,7 @@ void write_rank(JsonWriter& w, const LiveRank& rank) {
   w.count("peak_memory_bytes", rank.most_memory);
   w.seconds("window_s", rank.times.window);
   write_times(w, rank.times);
+  w.text("steps_by", name(rank.steps_by));
   w.begin_array("steps", Layout::kLine);
   for (const LiveStep& step : rank.steps) {
     w.begin_array();
@@ -43,6 +44,20 @@ void write_coverage(JsonWriter& w, std::string_view key, const std::vector<LiveC
     w.text("what", one.what);
     w.count("kernels", one.kernels);
     w.seconds("time_s", one.time);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_rests(JsonWriter& w, const LiveReport& r) {
+  const std::vector<double> parts = shares(r);
+  w.begin_array("coverage");
+  for (std::size_t i = 0; i < r.coverage.size(); ++i) {
+    w.begin_object({}, Layout::kLine);
+    w.text("what", r.coverage[i].what);
+    w.count("kernels", r.coverage[i].kernels);
+    w.seconds("time_s", r.coverage[i].time);
+    w.ratio("share", parts[i]);
     w.end_object();
   }
   w.end_array();
@@ -101,13 +116,15 @@ void write_run(JsonWriter& w, const LiveReport& r) {
   w.begin_array("ranks");
   for (const LiveRank& rank : r.ranks) write_rank(w, rank);
   w.end_array();
-  write_coverage(w, "coverage", r.coverage);
+  write_rests(w, r);
   write_coverage(w, "kernels", r.kernels);
   write_unknown(w, r);
   w.ratio("host_spread", r.host_spread);
   w.count("tainted_reads", r.tainted_reads);
   w.texts("tainted_where", r.tainted_where, Layout::kLine);
+  w.texts("values_end", r.values_end, Layout::kLine);
   w.count("assumed_values", r.assumed);
+  w.texts("unmatched_operators", r.unmatched, Layout::kLine);
   w.texts("unsupported", r.unsupported, Layout::kLine);
   write_resolved(w, r.resolved);
 }

@@ -42,5 +42,9 @@ struct UnknownWork {
   double share = 0;             ///< of the GPUs' time that they would be if they took `floor`
 };
 UnknownWork unknown_work(const LiveReport& r);
+/// Of what LiveReport::coverage has for those.
+inline constexpr std::string_view kUnknownBasis = "unknown";
+/// Of each of LiveReport::coverage, of the time of all kernels, if those of unknown work took their floor.
+std::vector<double> shares(const LiveReport& r);
 
 }  // namespace flopcast::report

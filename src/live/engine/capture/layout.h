@@ -47,6 +47,7 @@ enum class Fact : protozero::pbf_tag_type {
   kMemoryBytes,
   kHost,
   kHostFactor,
+  kOperators,
 };
 
 /// How it ended, in the last block.

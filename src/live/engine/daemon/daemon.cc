@@ -140,9 +140,9 @@ void Daemon::welcome() {
     const int own = peer->socket.get();
     {
       const std::lock_guard guard(lock_);
-      newcomers_.push_back(std::move(peer));
+      (hello.child != 0 ? children_ : newcomers_).push_back(std::move(peer));
     }
-    const Hello back{Region::kVersion, ::getpid(), 0};
+    const Hello back{.version = Region::kVersion, .pid = ::getpid()};
     send_descriptor(own, &back, sizeof back, memory_.get());
     common_->bell.ring();
   }
@@ -160,7 +160,8 @@ void Daemon::gone(std::int32_t rank) {
   std::optional<Diagnostic> ignored;
   take_newcomers(ignored);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (!peers_[p]->gone && peers_[p]->hello.rank == rank) lose(p);
+    const Peer& peer = *peers_[p];
+    if (!peer.gone && peer.hello.rank == rank && peer.hello.child == 0) lose(p);
   }
 }
 
@@ -176,6 +177,14 @@ bool Daemon::is_known(std::int32_t rank) const {
                      [rank](const auto& peer) { return peer->hello.rank == rank; });
 }
 
+std::optional<Diagnostic> Daemon::too_many(std::int64_t ranks) const {
+  if (ranks <= std::int64_t{chips_}) return std::nullopt;
+  return usage_error(
+      "--on",
+      fmt::format("the program starts {} ranks, and the cluster has {} chips", ranks, chips_),
+      "name a larger cluster, or start fewer ranks");
+}
+
 /// A rank that was expected takes its place; whoever else comes is a guest.
 void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
   const std::lock_guard guard(lock_);
@@ -183,12 +192,7 @@ void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
     const Hello& hello = newcomer->hello;
     const auto most = static_cast<std::int32_t>(chips_);
     const std::int64_t starts = std::max<std::int64_t>(std::int64_t{hello.rank} + 1, hello.ranks);
-    if (starts > most && !problem) {
-      problem = usage_error(
-          "--on",
-          fmt::format("the program starts {} ranks, and the cluster has {} chips", starts, most),
-          "name a larger cluster, or start fewer ranks");
-    }
+    if (!problem) problem = too_many(starts);
     // A launcher's ranks are known by the first that comes.
     const std::int32_t all = hello.rank < 0 ? 0 : std::min(hello.ranks, most);
     for (std::int32_t rank = 0; rank < all; ++rank) {
@@ -296,7 +300,29 @@ std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer>& guest,
 std::optional<Diagnostic> Daemon::tell(std::uint32_t process, std::uint32_t thread,
                                        const Record& record) {
   const auto signature = peers_[process]->region->arena.text(record.signature);
-  return session_.take(process, thread, record, signature.value_or(std::string_view()));
+  Record said = record;
+  if (said.act == Act::kFork) {
+    if (auto problem = adopt(process, said)) return problem;
+  }
+  return session_.take(process, thread, said, signature.value_or(std::string_view()));
+}
+
+/// A process that this one is about to start has its line already: it is of the same rank. @param record then names it
+std::optional<Diagnostic> Daemon::adopt(std::uint32_t parent, Record& record) {
+  const std::lock_guard guard(lock_);
+  const auto child = std::find_if(children_.begin(), children_.end(), [&](const auto& peer) {
+    return peer->hello.child == record.word[0];
+  });
+  const std::int32_t own = peers_[parent]->hello.rank;
+  if (child == children_.end())
+    return overwritten(own, "has said that it starts a process which has no line");
+  std::int32_t& rank = (*child)->hello.rank;
+  if (rank < 0) rank = own;
+  if (auto problem = too_many(std::int64_t{rank} + 1)) return problem;
+  record.word[0] = session_.add_child(rank);
+  peers_.push_back(std::move(*child));
+  children_.erase(child);
+  return std::nullopt;
 }
 
 /// All that this process has written. @return whether it has written anything
@@ -343,7 +369,7 @@ std::chrono::nanoseconds patience(const Leap& leap) {
 std::vector<pid_t> Daemon::processes_alive() const {
   std::vector<pid_t> processes;
   for (const auto& peer : peers_) {
-    if (!peer->gone && peer->region) processes.push_back(peer->hello.pid);
+    if (!peer->gone && peer->region) processes.push_back(peer->pid());
   }
   return processes;
 }
@@ -463,9 +489,14 @@ TaintSummary Daemon::taint() const {
     const TaintedReads& told = peer->region->tainted;
     all.reads += told.reads.load();
     all.assumed += told.assumed.load();
-    if (told.state.load(std::memory_order_acquire) != TaintedReads::kWritten) continue;
-    const std::string_view first(told.first, strnlen(told.first, sizeof told.first));
-    all.first.push_back(fmt::format("rank {}: {}", peer->hello.rank, first));
+    const auto take = [&](const std::atomic<std::uint32_t>& state, const char* text,
+                          std::size_t most, std::vector<std::string>& into) {
+      if (state.load(std::memory_order_acquire) != TaintedReads::kWritten) return;
+      const std::string_view said(text, strnlen(text, most));
+      into.push_back(fmt::format("rank {}: {}", peer->hello.rank, said));
+    };
+    take(told.state, told.first, sizeof told.first, all.first);
+    take(told.origin_state, told.origin, sizeof told.origin, all.origins);
   }
   return all;
 }

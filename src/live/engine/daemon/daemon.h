@@ -43,6 +43,7 @@ struct TaintSummary {
   std::uint64_t assumed = 0;  ///< tensors that got values assumed for tainted ones
   std::vector<std::string>
       first;  ///< of each rank that has any: "rank 0: 4 bytes, in ...", and the stack
+  std::vector<std::string> origins;  ///< of each rank: where values end, and why
 };
 
 /// Where a thread of a process of the run is.
@@ -106,11 +107,13 @@ class Daemon {
   void welcome();
   void take_newcomers(std::optional<Diagnostic>& problem);
   bool is_known(std::int32_t rank) const;
+  std::optional<Diagnostic> too_many(std::int64_t ranks) const;
   bool hear_guests(std::optional<Diagnostic>& problem);
   bool tell_guests();
   static void give(Ring& ring, const SessionAnswer& one);
   std::optional<Diagnostic> become_process(std::unique_ptr<Peer>& guest, std::uint16_t device);
   std::optional<Diagnostic> tell(std::uint32_t process, std::uint32_t thread, const Record& record);
+  std::optional<Diagnostic> adopt(std::uint32_t parent, Record& record);
   void lose(std::uint32_t process);
   bool hear(std::uint32_t process, std::optional<Diagnostic>& problem);
   bool anything_written() const;
@@ -137,6 +140,7 @@ class Daemon {
   std::vector<std::unique_ptr<Peer>> guests_;  ///< of whom no rank is known to hang
   std::mutex lock_;
   std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
+  std::vector<std::unique_ptr<Peer>> children_;   ///< under the lock: about to be started by others
   std::chrono::steady_clock::time_point looked_;  ///< who is gone
   Quiet quiet_;
   /// Since when nothing was heard, and what had been until then.

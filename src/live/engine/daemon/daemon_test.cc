@@ -167,7 +167,7 @@ class Stranger {
     const socklen_t length = socket_address(daemon.name(), address);
     EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
     EXPECT_EQ(ftruncate(memory_.get(), static_cast<off_t>(size)), 0);
-    const Hello hello{Region::kVersion, getpid(), rank, 2};
+    const Hello hello{Region::kVersion, getpid(), rank, 2, 0};
     EXPECT_TRUE(send_descriptor(socket_.get(), &hello, sizeof hello, memory_.get()));
     Hello back;
     welcome_ = static_cast<bool>(receive_descriptor(socket_.get(), &back, sizeof back));

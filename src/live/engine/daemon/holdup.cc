@@ -113,16 +113,16 @@ std::string Daemon::line_of(const Holder& holder, double since_s,
   const std::string at = fmt::format("{} since {}", short_time(holder.at), seconds_of(since_s));
   if (!peer.region) {
     return fmt::format("rank {}: holds the run at {}, and has not begun: it starts{}", holder.rank,
-                       at, peer.hello.pid > 0 ? fmt::format(", process {}", peer.hello.pid) : "");
+                       at, peer.pid() > 0 ? fmt::format(", process {}", peer.pid()) : "");
   }
   const pid_t thread = peer.region->rings[holder.thread].thread.load();
   const ThreadStack stack = stacks(holder.process, {holder.thread}).front();
   std::string does = "waits";
-  if (computes(peer.hello.pid, thread)) {
+  if (computes(peer.pid(), thread)) {
     does = "computes";
   } else {
     const auto other = std::find_if(busy.begin(), busy.end(), [&](const BusyThread& one) {
-      return one.root == peer.hello.pid && one.thread != thread;
+      return one.root == peer.pid() && one.thread != thread;
     });
     if (other != busy.end()) {
       does += fmt::format(", and {} {} computes", program_of(other->process), other->thread);
@@ -167,7 +167,7 @@ std::string Daemon::who_is_waited_for(double since_s) const {
     for (const BusyThread& one : seen.busy()) {
       if (lines.size() == kNamed) break;
       const auto peer = std::find_if(peers_.begin(), peers_.end(), [&one](const auto& each) {
-        return each->region && each->hello.pid == one.root;
+        return each->region && each->pid() == one.root;
       });
       const std::string whose =
           peer != peers_.end() ? fmt::format("rank {}: ", (*peer)->hello.rank) : "";
@@ -203,7 +203,7 @@ void Daemon::look_who_has_stopped() {
     const Peer& peer = *peers_[holder.process];
     if (peer.gone || !peer.region || holder.thread >= peer.threads()) continue;
     const pid_t thread = peer.region->rings[holder.thread].thread.load();
-    const auto times = thread > 0 ? times_of(peer.hello.pid, thread) : std::nullopt;
+    const auto times = thread > 0 ? times_of(peer.pid(), thread) : std::nullopt;
     if (!times || times->busy) continue;
     const std::pair who(holder.process, holder.thread);
     const auto before = stopped_.find(who);
@@ -211,7 +211,7 @@ void Daemon::look_who_has_stopped() {
     still[who] = the_same ? before->second : StoppedThread{times->runs, now};
     if (now - still[who].since < kStopsFor || !Quiet().look(processes_alive(), clocked_threads()))
       continue;
-    session_.stands_still(holder);
+    session_.stand_still(holder.process, holder.thread, true);
     still.erase(who);
   }
   stopped_ = std::move(still);

@@ -56,6 +56,7 @@ std::uint32_t Session::State::note_of(const Record& record, GrowingTask launcher
 
 std::vector<ToldTask> Session::take_settled(Time before) {
   std::vector<ToldTask> told;
+  if (before != Time::max()) state_->told = std::max(state_->told, before);
   for (const SettledTask& task : state_->run.take_settled(before)) {
     told.push_back({task, state_->notes[task.note]});
     if (task.note != 0) state_->free_notes.push_back(task.note);
@@ -68,7 +69,7 @@ std::size_t Session::waiting() const {
     return one.second.doing == Doing::kRuns && !one.second.helper;
   };
   const auto waits = [&runs](const Process& process) {
-    return std::none_of(process.threads.begin(), process.threads.end(), runs);
+    return !process.child && std::none_of(process.threads.begin(), process.threads.end(), runs);
   };
   return static_cast<std::size_t>(
       std::count_if(state_->processes.begin(), state_->processes.end(), waits));

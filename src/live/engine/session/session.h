@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,7 @@ class SessionListener {
   virtual void took(std::uint32_t process, std::uint32_t thread, const Record& record,
                     std::string_view signature) = 0;
   virtual void lost(std::uint32_t process) = 0;
+  virtual void stopped(std::uint32_t process, std::uint32_t thread) = 0;  ///< without being heard
   virtual void answered(const SessionAnswer& answer) = 0;  ///< that says more than a time
 };
 
@@ -85,6 +87,9 @@ class Session {
   /// A process of the application, whose first thread runs from now on. All of them are to be there
   /// before any is answered. @return its number, from 0
   std::uint32_t add_process(std::int32_t rank);
+  /// A process that another one is about to start: it begins where that one says so (Act::kFork, whose word is then
+  /// this number), and holds nobody up before.
+  std::uint32_t add_child(std::int32_t rank);
   /// What one of its threads wrote, in the order in which it wrote. @param signature text of the record's
   /// signature. @return what is wrong with it: such a process cannot go on
   std::optional<Diagnostic> take(std::uint32_t process, std::uint32_t thread, const Record& record,
@@ -92,8 +97,9 @@ class Session {
   /// The same where the order of the process's calls is already known to be that of these records.
   std::optional<Diagnostic> retake(std::uint32_t process, std::uint32_t thread,
                                    const Record& record, std::string_view signature);
-  /// The thread says nothing before it is woken, and is not heard to say so.
-  void stand_still(std::uint32_t process, std::uint32_t thread);
+  /// The thread has stopped without a word: it stands still until it says something.
+  /// @param unheard nobody says when it goes on, either: it is in a call that nobody watches. Then it goes on where the run is
+  void stand_still(std::uint32_t process, std::uint32_t thread, bool unheard = false);
   /// The process is gone, whatever it was about to say.
   void lose(std::uint32_t process);
 
@@ -137,9 +143,6 @@ class Session {
   std::vector<Holder> holders() const;
   /// Processes whose threads stand still though none of the run does anything first: they wait for something else.
   std::vector<Holder> outsiders() const;
-  /// A thread that has stopped without a word, in a call that nobody watches: it is taken for one that stands still until it
-  /// says something.
-  void stands_still(const Holder& thread);
   /// So many records have been taken that are work: neither sleep, nor standing still, nor a question.
   std::uint64_t progress() const;
 

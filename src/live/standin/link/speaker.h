@@ -95,6 +95,7 @@ inline std::int64_t real_ns(clockid_t clock) {
 /// This thread, if it lives in virtual time.
 extern constinit thread_local Speaker* own_speaker __attribute__((tls_model("initial-exec")));
 /// It serves the program's libraries and lives in real time. What it says to the engine takes no time.
+extern constinit thread_local Speaker* helper_speaker;  ///< what it says is said by this one
 extern constinit thread_local bool is_helper_thread __attribute__((tls_model("initial-exec")));
 
 }  // namespace flopcast::live

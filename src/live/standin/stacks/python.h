@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <cstddef>
 #include <string>
 
 namespace flopcast::live {
@@ -27,6 +28,8 @@ class Python {
     run_ = find<void* (*)(const char*, int, void*, void*)>("PyRun_String");
     item_ = find<void* (*)(void*, const char*)>("PyMapping_GetItemString");
     sized_utf8_ = find<const char* (*)(void*, long*)>("PyUnicode_AsUTF8AndSize");
+    pack_ = find<void* (*)(std::ptrdiff_t, ...)>("PyTuple_Pack");
+    is_true_ = find<int (*)(void*)>("PyObject_IsTrue");
     there_ = initialized && all_there_ && initialized() != 0;
     if (there_) state_ = ensure_();
   }
@@ -61,6 +64,26 @@ class Python {
     for (void* object : {text, done, variables}) drop_(object);
     clear_();
     return told;
+  }
+  /// Calls a function without arguments that this text defines. @return what it answers
+  bool ask(const char* definition, const char* name, bool otherwise) {
+    if (!there_) return otherwise;
+    static void* const names = dictionary_();
+    static void* function = nullptr;
+    if (!function) {
+      void* const module = import_("builtins");
+      void* const run = module ? attribute_(module, "exec") : nullptr;
+      void* const text = text_(definition);
+      void* const arguments = run && text && names ? pack_(2, text, names) : nullptr;
+      void* const done = arguments ? call_(run, arguments) : nullptr;
+      function = done ? item_(names, name) : nullptr;
+      for (void* object : {module, run, text, arguments, done}) drop_(object);
+    }
+    void* const answer = function ? call_(function, nullptr) : nullptr;
+    const int truth = answer ? is_true_(answer) : -1;
+    drop_(answer);
+    clear_();
+    return truth < 0 ? otherwise : truth > 0;
   }
   void flush() {
     if (!there_) return;
@@ -101,6 +124,8 @@ class Python {
   void* (*text_)(const char*);
   void* (*join_)(void*, void*);
   const char* (*utf8_)(void*);
+  void* (*pack_)(std::ptrdiff_t, ...);
+  int (*is_true_)(void*);
   void (*drop_)(void*);
   void (*clear_)();
   void* (*dictionary_)();

@@ -64,13 +64,8 @@ void drop(void* of) { delete static_cast<Kept*>(of); }
 }  // namespace
 
 void keep_for_replays(const Call& call, const Values& outputs, bool small) {
-  // What was captured has not run: what it writes into is still what it was, what it makes is nothing yet.
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (call.what.same_as[i] >= 0) continue;
-    each_tensor(outputs[i], [](const at::Tensor& tensor) {
-      if (of_gpu(tensor)) taint(tensor);
-    });
-  }
+  // What was captured has not run: all memory is still what it was, also where its outputs will lie. What lies there may
+  // be read by work that was captured before.
   flopcast_live_when_launched(run, new Kept(call, outputs, small), drop);
 }
 

@@ -32,6 +32,14 @@ std::optional<Multiplies> multiplied_as(std::string_view element, std::string_vi
   return Multiplies{"fp32"};
 }
 
+/// Up to the next blank.
+std::string_view word_behind(std::string_view text, std::string_view what) {
+  const std::size_t at = text.find(what);
+  if (at == text.npos) return {};
+  text.remove_prefix(at + what.size());
+  return text.substr(0, text.find(' '));
+}
+
 std::uint64_t whole_bytes(double bytes) {
   constexpr double kMost = 1e18;
   return static_cast<std::uint64_t>(std::llround(std::min(bytes, kMost)));
@@ -96,13 +104,45 @@ void Counter::dot(const Operation& op, double weight) {
     note(shaped && !op.inputs.empty() ? "tt.dot of " + op.inputs[0].element : op.name);
     return opaque(op);
   }
+  Multiplied sizes{type->type, static_cast<double>(type->times), a.shape[a.rank - 2],
+                   b.shape[b.rank - 1], a.shape[a.rank - 1]};
+  for (unsigned i = 0; i + 2 < a.rank; ++i) sizes.batch *= static_cast<double>(a.shape[i]);
+  multiplied(op, a, b, sizes, weight);
+}
+
+/// "tt.dot_scaled %a scale %sa, %b scale %sb, %c lhs = e4m3 rhs = e2m1 {...}": either scale may be missing; of four bits two
+/// lie in a byte, along what is summed over unless an attribute says otherwise.
+void Counter::scaled_dot(const Operation& op, double weight) {
+  const std::string_view text = op.text;
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const bool scaled = text.substr(0, comma).find(" scale ") != text.npos;
+  const Value a = operand(op, 0), b = operand(op, scaled ? 2 : 1);
+  const std::string_view left = word_behind(text, "lhs = "), right = word_behind(text, "rhs = ");
+  if (left.empty() || right.empty() || a.rank < 2 || b.rank != a.rank) {
+    note(op.name);
+    return opaque(op);
+  }
+  const bool halves = left == "e2m1", other_halves = right == "e2m1";
+  const auto wide = [](std::string_view type) { return type == "bf16" || type == "fp16"; };
+  Multiplied sizes{"fp8_static", 1, a.shape[a.rank - 2], b.shape[b.rank - 1], a.shape[a.rank - 1]};
+  if (!around_.scales_blocks() || wide(left) || wide(right)) {
+    sizes.type = left == "fp16" || right == "fp16" ? "fp16" : "bf16";
+  } else if (halves && other_halves) {
+    sizes.type = "nvfp4";
+  }
+  if (halves) (text.find("lhs_k_pack = false") != text.npos ? sizes.m : sizes.k) *= 2;
+  if (other_halves && text.find("rhs_k_pack = false") != text.npos) sizes.n *= 2;
+  for (unsigned i = 0; i + 2 < a.rank; ++i) sizes.batch *= static_cast<double>(a.shape[i]);
+  multiplied(op, a, b, sizes, weight);
+}
+
+void Counter::multiplied(const Operation& op, const Value& a, const Value& b,
+                         const Multiplied& sizes, double weight) {
   Site& site = sites_[&op];
-  site.product.type = type->type;
-  site.product.m = a.shape[a.rank - 2];
-  site.product.n = b.shape[b.rank - 1];
-  double each = static_cast<double>(type->times);
-  for (unsigned i = 0; i + 2 < a.rank; ++i) each *= static_cast<double>(a.shape[i]);
-  const double summed = weight * each * static_cast<double>(a.shape[a.rank - 1]);
+  site.product.type = sizes.type;
+  site.product.m = sizes.m;
+  site.product.n = sizes.n;
+  const double summed = weight * sizes.times * sizes.batch * static_cast<double>(sizes.k);
   site.count += summed;
   site.product.blocks += weight / turns_;
   site.here += summed;
@@ -123,7 +163,12 @@ LaunchWork Counter::finish() {
   work.assumed = assumed_;
   work.looked = looked_;
   work.operations = operations_;
-  double read = read_anywhere_.bytes, written = written_anywhere_.bytes;
+  double read = read_anywhere_.bytes, written = written_anywhere_.bytes, most = 0;
+  const auto elements = [&most](const Reached& reached, double bytes) {
+    most = std::max(most, bytes / static_cast<double>(reached.element));
+  };
+  elements(read_anywhere_, read);
+  elements(written_anywhere_, written);
   const auto once = [this](const Root& root, const Reached& reached) {
     double bytes = reached.bytes;
     if (!reached.anywhere && reached.high > reached.low)
@@ -134,10 +179,14 @@ LaunchWork Counter::finish() {
   };
   work.all_writes = written_anywhere_.bytes == 0;
   for (const Root& root : roots_) {
-    read += once(root, root.read);
-    written += once(root, root.written);
+    const double once_read = once(root, root.read), once_written = once(root, root.written);
+    read += once_read;
+    written += once_written;
+    elements(root.read, once_read);
+    elements(root.written, once_written);
     if (root.written.bytes > 0) work.written_at.push_back(root.base);
   }
+  work.most_elements = whole_bytes(most);
   work.read = whole_bytes(read);
   work.written = whole_bytes(written);
   for (const auto& [op, site] : sites_) {

@@ -18,7 +18,8 @@ using Values = std::vector<Value>;
 struct Reached {
   double bytes = 0;
   std::int64_t low = kUnbounded, high = -kUnbounded;
-  bool anywhere = false;  ///< some addresses have no bounds
+  bool anywhere = false;     ///< some addresses have no bounds
+  std::int64_t element = 8;  ///< bytes of the smallest
 };
 struct Root {
   std::int64_t base = 0;
@@ -93,6 +94,15 @@ class Counter {
   void make_descriptor(const Operation& op);
   int root_at(const Value& pointer);
   void dot(const Operation& op, double weight);
+  void scaled_dot(const Operation& op, double weight);
+  struct Multiplied {
+    std::string_view type;  ///< of the engine's signatures
+    double times = 1;       ///< products of tensor cores that stand for one
+    std::int64_t m = 0, n = 0, k = 0;
+    double batch = 1;
+  };
+  void multiplied(const Operation& op, const Value& a, const Value& b, const Multiplied& sizes,
+                  double weight);
   bool shapes(const Operation& op);
   bool integers(const Operation& op);
   std::optional<Value> placed(const Operation& op);

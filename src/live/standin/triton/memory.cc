@@ -41,6 +41,7 @@ void Counter::access(const Value& pointer, const Value* mask, std::int64_t bytes
     reached.anywhere = true;
   }
   if (pointer.root < 0) assumed_ = true;
+  reached.element = std::min(reached.element, bytes);
   reached.bytes += weight * count * static_cast<double>(bytes);
 }
 
@@ -88,6 +89,8 @@ bool Counter::memory(const Operation& op, double weight) {
     descriptor(op, weight);
   } else if (name == "tt.dot") {
     dot(op, weight);
+  } else if (name == "tt.dot_scaled" && typed) {
+    scaled_dot(op, weight);
   } else {
     return false;
   }
