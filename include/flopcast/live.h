@@ -138,6 +138,13 @@ struct LiveResolved {
       assumed;  ///< what the program saw of that cluster and would see otherwise here
 };
 
+/// What a rank's host computed within its steps that takes no virtual time: no call of PyTorch or CUDA tells of it.
+struct LiveHostWork {
+  std::int32_t rank = 0;
+  std::uint64_t stretches = 0;  ///< between two calls, each of 10 ms or more
+  double taken_s = 0;           ///< together, of this machine's processor
+};
+
 /// How a run went.
 struct LiveReport {
   std::string cluster;                 ///< as asked for
@@ -161,8 +168,9 @@ struct LiveReport {
   std::vector<std::string> values_end;
   /// Factor that host times may be off by, either way; 0: not known, or they were measured.
   double host_spread = 0;
-  std::uint64_t assumed = 0;             ///< tensors that got values assumed for tainted ones
-  std::optional<LiveResolved> resolved;  ///< of a captured run; else none
+  std::uint64_t assumed = 0;              ///< tensors that got values assumed for tainted ones
+  std::optional<LiveHostWork> host_work;  ///< of the rank that has most, where it weighs; else none
+  std::optional<LiveResolved> resolved;   ///< of a captured run; else none
   /// Every task as a recording, if asked for: of one rank, or of all where none is named. What is kept of a run
   /// for it lies in a temporary file, so one rank after the other takes little memory.
   std::function<Result<TraceSet>(std::optional<std::int32_t> rank)> timeline;

@@ -22,6 +22,29 @@ using namespace live;  // the room's own names
 
 namespace {
 
+/// Host work that weighs no more than this share of the steps, or this long, is not worth a word.
+constexpr double kSmallShare = 0.05, kSmallS = 0.02;
+
+/// Before the first step and after the last programs load and compile, which is not what is asked of a run.
+std::optional<LiveHostWork> host_work_of(const std::vector<LiveRank>& ranks,
+                                         const std::vector<HostStretch>& stretches) {
+  std::optional<LiveHostWork> most;
+  for (const LiveRank& rank : ranks) {
+    if (rank.steps.empty()) continue;
+    const Time begin = rank.steps.front().start, end = rank.steps.back().end;
+    LiveHostWork work;
+    work.rank = rank.rank;
+    for (const HostStretch& one : stretches) {
+      if (one.rank != rank.rank || one.at < begin || one.at > end) continue;
+      ++work.stretches;
+      work.taken_s += one.taken_s;
+    }
+    const double small = std::max(kSmallS, kSmallShare * (end - begin).seconds());
+    if (work.taken_s > small && (!most || work.taken_s > most->taken_s)) most = work;
+  }
+  return most;
+}
+
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
@@ -342,6 +365,7 @@ Result<LiveReport> LiveRun::report() {
   report.tainted_where = std::move(taint.first);
   report.values_end = std::move(taint.origins);
   report.assumed = taint.assumed;
+  report.host_work = host_work_of(report.ranks, daemon_->host_work());
   report.real_s = real_s();
   if (capture_) {
     session_.set_listener(nullptr);

@@ -66,6 +66,18 @@ struct TaintedReads {
   char origin[512] = {};
 };
 
+/// Where host time is modelled: stretches in which a thread of the program computed for long and called for nothing, so that they take no
+/// virtual time. The process counts, the engine reads.
+struct HostWork {
+  static constexpr std::uint32_t kMost = 1024;
+  struct Stretch {
+    std::int64_t at_ns;     ///< of virtual time, since the start of the run
+    std::int64_t taken_ns;  ///< of this machine's processor
+  };
+  std::atomic<std::uint32_t> count{0};  ///< those above kMost are not here
+  Stretch stretches[kMost];
+};
+
 /// How threads in real time that look whether calls take too long (NCCL's watchdogs) see the run's time, and how the
 /// engine sees that they have looked.
 struct Watch {
@@ -96,7 +108,7 @@ struct Stacks {
 
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 5;
+  static constexpr std::uint32_t kVersion = 6;
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
@@ -107,6 +119,7 @@ struct Region {
   std::atomic<std::uint64_t> most_memory[kDevices];
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
   TaintedReads tainted;
+  HostWork host_work;
   Watch watch;
   Stacks stacks;
   Ring rings[kThreads];

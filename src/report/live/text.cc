@@ -205,8 +205,17 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
+std::string host_work_text(const LiveHostWork& work) {
+  return fmt::format(
+      "\nwork of the host that takes no virtual time: within its steps rank {} computed\n"
+      "  {} for 10 ms or more between two calls, {:.2f} s of this machine's\n"
+      "  in all (--host measured:1 counts it)\n",
+      work.rank, counted(work.stretches, "time"), work.taken_s);
+}
+
 std::string remarks_text(const LiveReport& r) {
   std::string text;
+  if (r.host_work) text += host_work_text(*r.host_work);
   if (r.tainted_reads > 0) {
     text += fmt::format("\n{} of values that nobody computed; the first:\n",
                         counted(r.tainted_reads, "read"));

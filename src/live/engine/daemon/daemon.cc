@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
+#include <span>
 
 #include "live/engine/daemon/peer.h"
 #include "live/engine/session/record_check.h"
@@ -496,6 +497,22 @@ TaintSummary Daemon::taint() const {
     };
     take(told.state, told.first, sizeof told.first, all.first);
     take(told.origin_state, told.origin, sizeof told.origin, all.origins);
+  }
+  return all;
+}
+
+std::vector<HostStretch> Daemon::host_work() const {
+  std::vector<HostStretch> all;
+  for (const auto& peer : peers_) {
+    if (!peer->region) continue;
+    const HostWork& work = peer->region->host_work;
+    const std::uint32_t count = std::min(work.count.load(), HostWork::kMost);
+    for (const HostWork::Stretch& one : std::span(work.stretches, count)) {
+      // A process may have written anything there.
+      const std::int64_t at_ns = std::clamp<std::int64_t>(one.at_ns, 0, Time::max().ps / 1000);
+      all.push_back({peer->hello.rank, Time::from_ns(at_ns),
+                     static_cast<double>(std::max<std::int64_t>(one.taken_ns, 0)) * 1e-9});
+    }
   }
   return all;
 }

@@ -30,6 +30,13 @@ struct MachineFacts {
   double host_factor = 0;     ///< of measured host time; 0: it is modelled
 };
 
+/// What a program computed for long on the host, where that takes no virtual time.
+struct HostStretch {
+  std::int32_t rank = 0;
+  Time at;             ///< of virtual time
+  double taken_s = 0;  ///< of this machine's processor
+};
+
 /// Reads of bytes that nobody had computed.
 struct TaintSummary {
   std::uint64_t reads = 0;    ///< by programs
@@ -83,6 +90,7 @@ class Daemon {
   std::uint64_t most_memory(std::int32_t rank) const;
   /// What processes read that nobody had computed.
   TaintSummary taint() const;
+  std::vector<HostStretch> host_work() const;
 
   /// Where threads of a process are, by their rings. Waits for what the process says of itself, two seconds at most, so it
   /// is for when nothing goes on.

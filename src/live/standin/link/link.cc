@@ -20,6 +20,18 @@
 namespace flopcast::live {
 namespace {
 
+/// Between two looks at a thread's processor time, some 0.4 ms; and from when on work is a program's own.
+constexpr std::uint64_t kLookCycles = 1'000'000;
+constexpr std::int64_t kLongWorkNs = 10'000'000;
+
+std::uint64_t cycles_now() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return static_cast<std::uint64_t>(real_ns(CLOCK_MONOTONIC));
+#endif
+}
+
 /// The first of these variables that is set, as a number; `otherwise` if none is.
 std::int32_t number_of(std::initializer_list<const char*> variables, std::int32_t otherwise) {
   for (const char* name : variables) {
@@ -270,19 +282,34 @@ Told Link::answered(Speaker& me) {
 }
 
 void Link::take_measured(Speaker& me) const {
-  if (common_->host_factor == 0 || &me != own_speaker) return;  // another stands still
+  if (&me != own_speaker) return;  // another stands still
+  if (common_->host_factor == 0) return notice_work(me, me.own_work == 0);
   const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
   const std::int64_t taken = now - std::exchange(me.cpu_ns, now);
   if (me.own_work == 0)
     me.gap_ns += static_cast<std::int64_t>(static_cast<double>(taken) * common_->host_factor);
 }
 
+/// Looks at the processor's clock, which takes longer than a record, only where cycles say that something may be to be seen.
+void Link::notice_work(Speaker& me, bool of_program) const {
+  const std::uint64_t cycles = cycles_now();
+  if (cycles - me.cycles < kLookCycles) return;
+  me.cycles = cycles;
+  const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::int64_t taken = now - std::exchange(me.cpu_ns, now);
+  if (!of_program || me.helper || taken < kLongWorkNs || !region_) return;
+  HostWork& work = region_->host_work;
+  const std::uint32_t place = work.count.fetch_add(1, std::memory_order_relaxed);
+  if (place < HostWork::kMost) work.stretches[place] = {me.now_ns(), taken};
+}
+
 void Link::measure() {
-  if (Link* const link = own_speaker ? opened() : nullptr) link->take_measured(*own_speaker);
+  Link* const link = own_speaker ? opened() : nullptr;
+  if (link && link->common_->host_factor != 0) link->take_measured(*own_speaker);
 }
 
 void Link::own_work(bool begins) {
-  if (!own_speaker || common_->host_factor == 0) return;
+  if (!own_speaker) return;
   take_measured(*own_speaker);
   own_speaker->own_work += begins ? 1 : -1;
 }

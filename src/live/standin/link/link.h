@@ -192,6 +192,7 @@ class Link {
   std::uint32_t write(Speaker& speaker, Record record);
   Told answered(Speaker& speaker);
   void take_measured(Speaker& speaker) const;
+  void notice_work(Speaker& speaker, bool of_program) const;
   bool tell(Speaker& speaker, Standing was);
   std::atomic<std::uint16_t>& waiting_for(const void* at);
   Speaker& take_ring();

@@ -59,6 +59,7 @@ struct Speaker {
   std::int64_t gap_ns = 0;    ///< host time since
   std::int64_t host_ns = 0;   ///< host time of all records
   std::int64_t cpu_ns = 0;    ///< of the processor, when it was measured last
+  std::uint64_t cycles = 0;   ///< then, where host time is modelled
   int own_work = 0;           ///< works for the stand-ins, so many deep: that is not measured
   std::uint64_t name = 0;     ///< who made it and in which order
   std::uint32_t made = 0;     ///< threads that it made
