@@ -133,11 +133,11 @@ thread._args = (queue._buffer, *thread._args[1:])
 
 /// Called where such a thread is started. @return false where multiprocessing is another one than that of Python 3.8 to 3.14
 bool follow_feeder(void* thread) {
-  auto* const run = python<void*(const char*, int, void*, void*)>("PyRun_String");
-  auto* const make = python<void*()>("PyDict_New");
-  auto* const put = python<int(void*, const char*, void*)>("PyDict_SetItemString");
-  auto* const drop = python<void(void*)>("Py_DecRef");
-  auto* const forget_error = python<void()>("PyErr_Clear");
+  auto* const run = python_function<void*(const char*, int, void*, void*)>("PyRun_String");
+  auto* const make = python_function<void*()>("PyDict_New");
+  auto* const put = python_function<int(void*, const char*, void*)>("PyDict_SetItemString");
+  auto* const drop = python_function<void(void*)>("Py_DecRef");
+  auto* const forget_error = python_function<void()>("PyErr_Clear");
   if (!run || !make || !put || !drop || !forget_error) return false;
   void* const names = make();
   constexpr int kFile = 257;  // Py_file_input
