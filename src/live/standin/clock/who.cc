@@ -166,7 +166,8 @@ Purpose shown_by_python_name() {
   Object* const name = self ? attribute(self, "_name") : nullptr;
   const char* const text = name ? text_of(name) : nullptr;
   Purpose purpose = text ? shown(Sign::kPython, text) : Purpose::kProgram;
-  if (text && purpose == Purpose::kProgram && std::string_view(text) == kFeeder && !follow_feeder(self))
+  if (text && purpose == Purpose::kProgram && std::string_view(text) == kFeeder &&
+      !follow_feeder(self))
     purpose = Purpose::kServes;
   forget_error();
   for (Object* const each : {name, self, locals}) {
@@ -199,9 +200,8 @@ bool is_wrapper() {
 }
 
 /// Programs that serve a library of the process that has started them: they live in real time, as its helpers do.
-constexpr std::string_view kServingPrograms[] = {"torch/_inductor/compile_worker",
-                                                 "multiprocessing.resource_tracker",
-                                                 "torch_shm_manager"};
+constexpr std::string_view kServingPrograms[] = {
+    "torch/_inductor/compile_worker", "multiprocessing.resource_tracker", "torch_shm_manager"};
 
 bool serves() {
   std::array<char, 4096> words{};
