@@ -217,6 +217,20 @@ def gradients_of_sparse_embeddings():
 
 
 @check
+def a_graph_keeps_conjugates_and_what_it_read_before_its_memory_was_used_again():
+    x = torch.complex(X, X * 2).to(GPU)
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.cuda.graph(graph, stream=stream):
+        kept = x * 3
+        first = kept.conj() * x
+        del kept
+        second = torch.zeros_like(x) + first.imag
+    graph.replay()
+    expected = (X.square() * 5 * 3).cpu()
+    return close(first.real.clone(), expected, 1e-4) and close(second.real.clone(), first.imag.clone(), 1e-4)
+
+
+@check
 def print_a_tensor():
     return repr(X.to(GPU)).replace(", device='cuda:0'", "") == repr(X)
 
