@@ -324,6 +324,8 @@ LiveReport LiveRun::report() {
   report.cluster = request_.cluster;
   report.status = failure_ ? failure_->status : 0;
   report.failure = failure_;
+  for (const Restart& restart : session_.restarts())
+    report.restarts.push_back({restart.rank, restart.at});
   report.stopped = stopped_;
   report.virtual_time = account_.end();
   report.tasks = account_.tasks();

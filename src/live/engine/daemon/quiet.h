@@ -53,6 +53,8 @@ struct ThreadTimes {
 };
 /// None if it is gone.
 std::optional<ThreadTimes> times_of(pid_t process, pid_t thread);
+/// Whether a process has ended, or is about to: it runs no program any more, not even another.
+bool has_ended(pid_t process);
 /// A program's name, as the kernel keeps it; empty if it is gone.
 std::string program_of(pid_t process);
 

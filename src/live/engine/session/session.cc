@@ -439,15 +439,41 @@ std::uint32_t Session::add_process(std::int32_t rank) {
   process.instance = static_cast<std::uint32_t>(
       std::count_if(state_->processes.begin(), std::prev(state_->processes.end()),
                     [rank](const Process& other) { return other.rank == rank; }));
+  const bool again = process.instance > 0 && !state_->lives(rank);
   // Its first thread runs from the beginning, though it has said nothing yet.
-  state_->thread_of(process, 0, Record());
+  Thread& first = state_->thread_of(process, 0, Record());
+  if (again) state_->begin_again(first);
   return static_cast<std::uint32_t>(state_->processes.size() - 1);
 }
 
-void Session::lose(std::uint32_t process) {
-  Process& gone = state_->processes[process];
-  for (auto& [number, thread] : gone.threads) thread.doing = Doing::kEnded;
+/// Whether a process of this rank has not ended.
+bool Session::State::lives(std::int32_t rank) const {
+  const auto has_ended = [](const auto& one) { return one.second.doing == Doing::kEnded; };
+  return std::any_of(processes.begin(), processes.end(), [&](const Process& process) {
+    return process.rank == rank && !process.threads.empty() &&
+           !std::all_of(process.threads.begin(), process.threads.end(), has_ended);
+  });
 }
+
+/// A launcher starts a rank again, as all that it has started, because one has failed. How long it takes to see that and
+/// until the program is there again is nobody's work on this cluster: no time passes.
+void Session::State::begin_again(Thread& thread) {
+  if (failure) restarts.push_back(*failure);
+  failure.reset();
+  if (!restarts.empty()) wait_until(thread, restarts.back().at);
+}
+
+void Session::lose(std::uint32_t process, bool failed) {
+  Process& gone = state_->processes[process];
+  Time at = state_->passed;
+  for (auto& [number, thread] : gone.threads) {
+    if (thread.doing != Doing::kEnded && !thread.helper) at = std::max(at, thread.clock);
+    thread.doing = Doing::kEnded;
+  }
+  if (failed && !state_->failure) state_->failure = Restart{gone.rank, at};
+}
+
+const std::vector<Restart>& Session::restarts() const { return state_->restarts; }
 
 std::string Session::deadlock(bool idle_too) const {
   if (state_->threads_until(nullptr, false) != Time::max() || state_->work.next_end() ||

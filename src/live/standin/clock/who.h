@@ -14,6 +14,8 @@ enum class Purpose : std::uint8_t {
 };
 /// Of a thread that this one starts.
 Purpose purpose_of(void* (*routine)(void*), void* argument);
+/// Whether this process is a rank, and none that a rank has started.
+bool is_rank_itself();
 /// Whether code belongs to the Python interpreter itself.
 bool is_python(const void* code);
 

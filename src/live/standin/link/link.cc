@@ -74,10 +74,12 @@ void Link::end_if_cut(bool waits) const {
   if (waits) give_up("the simulated cluster is gone");
 }
 
-void Link::end_of_program() {
+void Link::end_of_program(int status) {
   // A child that shares its parent's memory until it runs another program has no line.
   const Link* const link = opened();
-  if (link && ::getpid() == link->region_->pid) link->end_if_cut(false);
+  if (!link || ::getpid() != link->region_->pid) return;
+  link->end_if_cut(false);
+  link->region_->ended.store(static_cast<std::uint32_t>(status & 0xff) + 1);
 }
 
 void Link::give_up(const char* what, const char* hint) {
@@ -159,6 +161,7 @@ Speaker& Link::speaker() {
 
 std::uint32_t Link::say(Record record) {
   if (silent_) return 0;
+  catch_up();
   Speaker& me = speaker();
   me.polls = Outside::kNothing;
   me.looks = 0;
@@ -213,6 +216,7 @@ Told Link::ask(Record record) {
 
 Told Link::inquire(Record record) {
   if (silent_) return {ECHILD, 0};
+  catch_up();
   Speaker& me = speaker();
   me.polls = Outside::kNothing;
   me.looks = 0;
@@ -228,6 +232,7 @@ Told Link::inquire(Record record) {
 
 Told Link::consult(Record record) {
   if (silent_) return {ECHILD, 0};
+  catch_up();
   Speaker& me = speaker();
   take_measured(me);
   const std::int64_t gap_ns = std::exchange(me.gap_ns, 0);
@@ -263,7 +268,17 @@ void Link::take_measured(Speaker& me) const {
     me.gap_ns += static_cast<std::int64_t>(static_cast<double>(taken) * common_->host_factor);
 }
 
+/// Before this thread says or is told what time it is: it may have stood still in a call that nobody watches.
+void Link::catch_up() {
+  Speaker* const me = own_speaker;
+  if (silent_ || !me || !me->ring) return;
+  if (me->ring->left_behind.load(std::memory_order_relaxed) == 0) return;
+  me->ring->left_behind.store(0, std::memory_order_relaxed);
+  go_on_from_idle(*me);
+}
+
 void Link::measure() {
+  if (only_) only_->catch_up();
   if (own_speaker && only_) only_->take_measured(*own_speaker);
 }
 
@@ -307,6 +322,7 @@ bool Link::is_own(const void* address) const {
 }
 
 std::int64_t Link::now_ns() {
+  catch_up();
   Speaker& me = speaker();
   take_measured(me);
   return me.now_ns();

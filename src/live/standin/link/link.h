@@ -98,7 +98,7 @@ class Link {
   /// @param waits for something that only the engine could say
   void end_if_cut(bool waits) const;
   /// At the end of this process, which may have said its last before the line was cut.
-  static void end_of_program();
+  static void end_of_program(int status);
   /// Whether the engine shares this memory.
   bool is_own(const void* address) const;
 
@@ -149,6 +149,7 @@ class Link {
   std::atomic<std::uint16_t>& waiting_for(const void* at);
   Speaker& take_ring();
   void go_on_from_idle(Speaker& speaker);
+  void catch_up();
   static Moment moment_of(const Speaker& speaker);
   void fall_silent();
   void put(Ring& ring, const Record& record);

@@ -27,7 +27,7 @@ constinit Real<int(pthread_t*, const pthread_attr_t*, ThreadRoutine, void*)> rea
     "pthread_create"};
 
 /// So long other threads are waited for: for Python's lock, or until a signal has come.
-constexpr int kMostMs = 300;
+constexpr int kPythonMs = 1200, kSignalMs = 200;
 constexpr std::size_t kStackBytes = 512 << 10;
 constexpr std::size_t kMostFrames = 32;
 
@@ -111,7 +111,7 @@ std::string python_stacks(const Stacks& wanted) {
     asks_python.store(false);
     return {};
   }
-  for (int ms = 0; ms < kMostMs; ++ms) {
+  for (int ms = 0; ms < kPythonMs; ++ms) {
     if (question->done.load(std::memory_order_acquire)) return question->told;
     sleep_ms(1);
   }
@@ -157,7 +157,7 @@ std::string functions_of(std::int32_t thread) {
   seen.store(-1);
   ::sigaction(SIGURG, &ours, nullptr);
   syscall(SYS_tgkill, ::getpid(), thread, SIGURG);
-  for (int ms = 0; ms < kMostMs && seen.load(std::memory_order_acquire) < 0; ++ms) sleep_ms(1);
+  for (int ms = 0; ms < kSignalMs && seen.load(std::memory_order_acquire) < 0; ++ms) sleep_ms(1);
   ::sigaction(SIGURG, &before, nullptr);
   std::string lines;
   constexpr int kOfSignal = 2;  // the handler, and what calls it
