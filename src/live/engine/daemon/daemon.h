@@ -43,6 +43,8 @@ struct ThreadStack {
   std::string name;  ///< as Python has it, else the kernel; empty: neither knows
   std::vector<std::string>
       calls;  ///< innermost first: "train.py:41 in forward", else functions; empty: unknown
+  std::size_t own =
+      0;  ///< the first of these that is the program's own, of no package; calls.size(): none
 };
 
 /// A thread that does not run, though it has not said that it stands still.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -53,6 +54,7 @@ ThreadStack stack_of_text(std::string_view text) {
   ThreadStack stack;
   const std::size_t name_end = std::min(text.find('\n'), text.size());
   stack.name = escaped(text.substr(0, name_end));
+  std::optional<std::size_t> own;
   for (std::string_view left = text.substr(name_end); !left.empty();) {
     left.remove_prefix(1);
     const std::string_view line = left.substr(0, left.find('\n'));
@@ -60,16 +62,23 @@ ThreadStack stack_of_text(std::string_view text) {
     const bool of_use = std::none_of(
         std::begin(kLeftOut), std::end(kLeftOut),
         [line](std::string_view part) { return line.find(part) != std::string_view::npos; });
-    if (of_use) stack.calls.push_back(escaped(short_call(line)));
+    if (!of_use) continue;
+    const std::string call = short_call(line);
+    if (!own && call.size() == line.size()) own = stack.calls.size();
+    stack.calls.push_back(escaped(call));
   }
+  stack.own = own.value_or(stack.calls.size());
   return stack;
 }
 
+/// The innermost calls, and the first of the program's own.
 std::string where(const ThreadStack& stack) {
   if (stack.calls.empty()) return "nothing tells where";
   std::string text = stack.calls.front();
   for (std::size_t i = 1; i < std::min(stack.calls.size(), kCalls); ++i)
     text += "\n    " + stack.calls[i];
+  if (stack.own >= kCalls && stack.own < stack.calls.size())
+    text += "\n    ...\n    " + stack.calls[stack.own];
   return text;
 }
 
@@ -157,11 +166,12 @@ std::string Daemon::line_of(const Holder& holder, const ThreadStack& stack, doub
       return one.root == peer.hello.pid && one.thread != thread;
     });
     if (other != busy.end()) {
-      does += fmt::format(", and {} {} computes", program_of(other->process), other->thread);
+      does += fmt::format(", and {} {} computes", name_of(other->process, other->process),
+                          other->thread);
       if (!other->of_root()) does += ", which it has started";
     }
   }
-  const std::string name = stack.name.empty() ? program_of(thread) : stack.name;
+  const std::string name = stack.name.empty() ? name_of(peer.hello.pid, thread) : stack.name;
   const std::string call = stack.calls.empty() && !holder.call.empty()
                                ? fmt::format(" (its last call: {})", escaped(holder.call))
                                : std::string();
@@ -198,7 +208,8 @@ void Daemon::name_busy(double since_s, const std::vector<BusyThread>& busy,
     const std::string whose =
         peer != peers_.end() ? fmt::format("rank {}: ", (*peer)->hello.rank) : std::string();
     lines.push_back(fmt::format("{}{} {} computes beside the run's time since {}", whose,
-                                program_of(one.process), one.thread, seconds_of(since_s)));
+                                name_of(one.process, one.process), one.thread,
+                                seconds_of(since_s)));
   }
 }
 

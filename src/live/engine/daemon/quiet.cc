@@ -142,9 +142,10 @@ bool has_ended(pid_t process) {
   return (number_at<std::uint64_t>(left).value_or(0) & kExiting) != 0;
 }
 
-std::string program_of(pid_t process) {
+std::string name_of(pid_t process, pid_t thread) {
   KernelFile file;
-  const auto name = file.read(AT_FDCWD, fmt::format("/proc/{}/comm", process).c_str());
+  const auto name =
+      file.read(AT_FDCWD, fmt::format("/proc/{}/task/{}/comm", process, thread).c_str());
   return name ? std::string(name->substr(0, name->find('\n'))) : std::string();
 }
 
