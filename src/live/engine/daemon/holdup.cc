@@ -171,7 +171,8 @@ std::string Daemon::line_of(const Holder& holder, const ThreadStack& stack, doub
       if (!other->of_root()) does += ", which it has started";
     }
   }
-  const std::string name = stack.name.empty() ? name_of(peer.hello.pid, thread) : stack.name;
+  std::string name = stack.name.empty() ? escaped(name_of(peer.hello.pid, thread)) : stack.name;
+  if (name.empty()) name = "?";
   const std::string call = stack.calls.empty() && !holder.call.empty()
                                ? fmt::format(" (its last call: {})", escaped(holder.call))
                                : std::string();
