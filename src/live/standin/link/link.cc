@@ -14,7 +14,7 @@
 #include <new>
 #include <utility>
 
-#include "live/standin/stacks/teller.h"
+#include "live/standin/link/teller.h"
 #include "live/wire/socket.h"
 
 namespace flopcast::live {
