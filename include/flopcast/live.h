@@ -145,11 +145,18 @@ struct LiveHostWork {
   double taken_s = 0;           ///< together, of this machine's processor
 };
 
+/// A launcher started its ranks again, because one had failed.
+struct LiveRestart {
+  std::int32_t rank = 0;  ///< that failed first
+  Time at;                ///< when it did; the ranks began again at this time
+};
+
 /// How a run went.
 struct LiveReport {
   std::string cluster;                 ///< as asked for
   int status = 0;                      ///< exit status of the first rank that failed; 0: none
   std::optional<LiveFailure> failure;  ///< which one that was
+  std::vector<LiveRestart> restarts;   ///< in their order
   bool stopped = false;                ///< by the observer
   Time virtual_time;                   ///< from the start to the end of the last task
   double real_s = 0;                   ///< that it took here

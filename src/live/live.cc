@@ -356,6 +356,8 @@ Result<LiveReport> LiveRun::report() {
   report.cluster = request_.cluster;
   report.status = failure_ ? failure_->status : 0;
   report.failure = failure_;
+  for (const Restart& restart : session_.restarts())
+    report.restarts.push_back({restart.rank, restart.at});
   report.stopped = stopped_;
   report.host_spread = request_.host_factor == 0 ? request_.host.spread : 0;
   for (LiveRank& rank : report.ranks) rank.most_memory = daemon_->most_memory(rank.rank);

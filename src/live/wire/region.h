@@ -118,6 +118,7 @@ struct Region {
   /// Most that was taken of a device's memory at any time.
   std::atomic<std::uint64_t> most_memory[kDevices];
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
+  std::atomic<std::uint32_t> ended{0};    ///< its exit status + 1, once it ends by itself
   TaintedReads tainted;
   HostWork host_work;
   Watch watch;

@@ -111,6 +111,14 @@ void write_run(JsonWriter& w, const LiveReport& r) {
   } else {
     w.null("failure");
   }
+  w.begin_array("restarts");
+  for (const LiveRestart& restart : r.restarts) {
+    w.begin_object({}, Layout::kLine);
+    w.integer("rank", restart.rank);
+    w.seconds("at_s", restart.at);
+    w.end_object();
+  }
+  w.end_array();
   w.seconds("virtual_s", r.virtual_time);
   w.count("tasks", r.tasks);
   w.begin_array("ranks");

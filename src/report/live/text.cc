@@ -92,6 +92,17 @@ std::string_view words_for(LiveStepsBy by) {
   return "";
 }
 
+/// What a restart takes is nobody's work on the cluster, and is said not to be there.
+std::string restarts_text(const LiveReport& r) {
+  std::string text;
+  for (const LiveRestart& restart : r.restarts) {
+    text += fmt::format(
+        "started again at {}, when rank {} had failed; what that itself takes is left out\n",
+        short_time(restart.at), restart.rank);
+  }
+  return text;
+}
+
 /// Of the first rank that has steps: ranks of one run step together.
 std::string steps_line(const LiveReport& r) {
   const auto found = std::find_if(r.ranks.begin(), r.ranks.end(),
@@ -249,8 +260,9 @@ std::string live_unknown_work(const LiveReport& r) {
 
 std::string live_text(const LiveReport& r) {
   if (r.ranks.empty()) return first_line(r) + "no rank used a GPU\n";
-  return first_line(r) + resolved_lines(r) + steps_line(r) + live_unknown_work(r) + times_text(r) +
-         memory_text(r) + coverage_text(r) + unknown_text(r.unknown) + remarks_text(r);
+  return first_line(r) + resolved_lines(r) + restarts_text(r) + steps_line(r) +
+         live_unknown_work(r) + times_text(r) + memory_text(r) + coverage_text(r) +
+         unknown_text(r.unknown) + remarks_text(r);
 }
 
 }  // namespace flopcast

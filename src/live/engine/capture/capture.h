@@ -51,7 +51,8 @@ struct CapturedRow {
 /// A file, read.
 struct Capture {
   CaptureFacts facts;
-  LiveReport ending;  ///< what no task says: failure, memory, values that nobody computed
+  LiveReport ending;           ///< what no task says: failure, memory, values that nobody computed
+  std::uint64_t restarts = 0;  ///< how often a launcher started the ranks again
   std::vector<std::string> texts;
   std::vector<CapturedRow> rows;
 

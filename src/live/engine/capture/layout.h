@@ -63,6 +63,7 @@ enum class Ending : protozero::pbf_tag_type {
   kAssumed,
   kMemoryRank,   ///< followed by
   kMemoryBytes,  ///< the most that it had
+  kRestarts,     ///< how often a launcher started the ranks again
 };
 
 }  // namespace flopcast::live

@@ -170,6 +170,9 @@ class Reader {
         if (ending.ranks.empty()) ending.ranks.emplace_back();
         ending.ranks.back().most_memory = in.get_uint64();
         break;
+      case Ending::kRestarts:
+        capture_.restarts = in.get_uint64();
+        break;
       default:
         in.skip();
     }

@@ -250,6 +250,11 @@ Result<Retold> retell(const Capture& capture, Session& session,
                       "say), whose hand-overs are as long as they were then",
                       "run the script itself on that cluster"};
   }
+  if (capture.restarts > 0) {
+    return Diagnostic{ErrorCode::kNoAnswer, "capture",
+                      "ranks of the run were started again, at the time when one had failed there",
+                      "run the script itself on that cluster"};
+  }
   return Teller(capture, session).tell(settle);
 }
 

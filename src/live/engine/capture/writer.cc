@@ -52,6 +52,7 @@ std::string ending_block(const LiveReport& ending) {
     out.add_int32(tag(Ending::kMemoryRank), rank.rank);
     out.add_uint64(tag(Ending::kMemoryBytes), rank.most_memory);
   }
+  out.add_uint64(tag(Ending::kRestarts), ending.restarts.size());
   return bytes;
 }
 

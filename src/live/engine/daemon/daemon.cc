@@ -68,6 +68,8 @@ constexpr std::int64_t kLookAgainNs = 1'000'000;
 constexpr auto kMostPatienceOfSleep = std::chrono::milliseconds(30);
 constexpr auto kMostPatienceOfWait = std::chrono::milliseconds(1200);
 constexpr std::int64_t kSlowerThanPatience = 1000;
+/// torchrun looks every tenth of a second.
+constexpr auto kLaunchersSee = std::chrono::seconds(1);
 constexpr auto kLookWhoIsGoneAfter = std::chrono::milliseconds(20);
 
 std::string fresh_name() {
@@ -168,8 +170,14 @@ void Daemon::gone(std::int32_t rank) {
 void Daemon::lose(std::uint32_t process) {
   std::optional<Diagnostic> ignored;
   hear(process, ignored);  // what it wrote before
-  peers_[process]->gone = true;
-  session_.lose(process);
+  Peer& peer = *peers_[process];
+  peer.gone = true;
+  constexpr std::uint32_t kEndedWell = 1;
+  const bool failed = peer.region && peer.region->ended.load() != kEndedWell &&
+                      has_ended(peer.hello.pid);  // else it runs another program now
+  session_.lose(process, failed);
+  // Whoever started it sees that, and may end the others: until then they do nothing more.
+  if (failed) frozen_until_ = std::chrono::steady_clock::now() + kLaunchersSee;
 }
 
 bool Daemon::is_known(std::int32_t rank) const {
@@ -464,7 +472,9 @@ std::optional<Diagnostic> Daemon::step() {
   for (std::uint32_t p = 0; p < peers_.size(); ++p) heard = hear(p, problem) || heard;
   if (problem) return problem;
   looking_.reset();
-  const std::vector<SessionAnswer> answers = session_.advance();
+  const bool frozen = std::chrono::steady_clock::now() < frozen_until_;
+  const std::vector<SessionAnswer> answers =
+      frozen ? std::vector<SessionAnswer>() : session_.advance();
   show_present();
   heard = tell_guests() || heard;
   for (const SessionAnswer& one : answers) {

@@ -507,26 +507,14 @@ std::uint32_t Session::add_child(std::int32_t rank) {
 std::uint32_t Session::add_process(std::int32_t rank) {
   Process& process = state_->add_process(rank);
   if (state_->listener) state_->listener->came(rank);
+  const bool again = process.instance > 0 && !state_->lives(rank);
   // Its first thread runs from the beginning, though it has said nothing yet.
-  state_->thread_of(process, 0, Record());
+  Thread& first = state_->thread_of(process, 0, Record());
+  if (again) state_->begin_again(first);
   return process.number;
 }
 
 void Session::set_listener(SessionListener* listener) { state_->listener = listener; }
-
-void Session::lose(std::uint32_t process) {
-  if (state_->listener) state_->listener->lost(process);
-  Process& gone = state_->processes[process];
-  Time end;
-  for (auto& [number, thread] : gone.threads) {
-    end = std::max(end, thread.clock);
-    thread.doing = Doing::kEnded;
-  }
-  for (auto& [number, chip] : state_->chips) {
-    const auto held = chip.holdings.find(process);
-    if (held != chip.holdings.end()) held->second.emplace_back(end, 0);
-  }
-}
 
 void Session::set_node(std::uint32_t devices) { state_->devices_of_node = std::max(devices, 1U); }
 
@@ -549,6 +537,40 @@ std::optional<SessionAnswer> Session::use_of(std::int32_t rank, std::uint16_t de
   answer.value = state_->use_of(chip, what, which, come);
   return answer;
 }
+
+/// Whether a process of this rank has not ended.
+bool Session::State::lives(std::int32_t rank) const {
+  const auto has_ended = [](const auto& one) { return one.second.doing == Doing::kEnded; };
+  return std::any_of(processes.begin(), processes.end(), [&](const Process& process) {
+    return process.rank == rank && !process.threads.empty() &&
+           !std::all_of(process.threads.begin(), process.threads.end(), has_ended);
+  });
+}
+
+/// A launcher starts a rank again, as all that it has started, because one has failed. How long it takes to see that and
+/// until the program is there again is nobody's work on this cluster: no time passes.
+void Session::State::begin_again(Thread& thread) {
+  if (failure) restarts.push_back(*failure);
+  failure.reset();
+  if (!restarts.empty()) wait_until(thread, restarts.back().at);
+}
+
+void Session::lose(std::uint32_t process, bool failed) {
+  if (state_->listener) state_->listener->lost(process);
+  Process& gone = state_->processes[process];
+  Time at = state_->passed;
+  for (auto& [number, thread] : gone.threads) {
+    if (thread.doing != Doing::kEnded && !thread.helper) at = std::max(at, thread.clock);
+    thread.doing = Doing::kEnded;
+  }
+  for (auto& [number, chip] : state_->chips) {
+    const auto held = chip.holdings.find(process);
+    if (held != chip.holdings.end()) held->second.emplace_back(at, 0);
+  }
+  if (failed && !state_->failure) state_->failure = Restart{gone.rank, at};
+}
+
+const std::vector<Restart>& Session::restarts() const { return state_->restarts; }
 
 std::string Session::deadlock(bool idle_too) const {
   if (state_->threads_until(nullptr, false) != Time::max() || state_->work.next_end() ||

@@ -76,6 +76,12 @@ struct Holder {
   std::string call;  ///< the last that was heard of; empty: none
 };
 
+/// Ranks that failed and were started again.
+struct Restart {
+  std::int32_t rank = 0;  ///< the first that failed
+  Time at;                ///< when it did: its ranks begin again then
+};
+
 class Session {
  public:
   /// @param work must live as long as the session
@@ -101,7 +107,10 @@ class Session {
   /// @param unheard nobody says when it goes on, either: it is in a call that nobody watches. Then it goes on where the run is
   void stand_still(std::uint32_t process, std::uint32_t thread, bool unheard = false);
   /// The process is gone, whatever it was about to say.
-  void lose(std::uint32_t process);
+  /// @param failed it did not end well: its launcher may start ranks again
+  void lose(std::uint32_t process, bool failed = false);
+  /// Failures after which a launcher started ranks again.
+  const std::vector<Restart>& restarts() const;
 
   /// @param is_quiet whether nothing goes on that takes real time and may wake a thread that stands still. It is asked before
   /// anybody's time is up, with the leap that the run's time would take; as long as it says no, nobody's is
@@ -136,7 +145,7 @@ class Session {
 
   /// As GrowingRun::take_settled.
   std::vector<ToldTask> take_settled(Time before);
-  /// Processes of which every thread waits, idles or has ended.
+  /// Ranks of which every thread waits, idles or has ended, but those that are gone.
   std::size_t waiting() const;
   /// Threads that run, as far as is known: nothing happens that is later than the first of them, and so no other can be
   /// answered. Earliest first.

@@ -300,6 +300,57 @@ TEST(LiveSession, AProcessThatWaitsForSomethingElseIsNoDeadlock) {
   EXPECT_EQ(session.deadlock(), "");
 }
 
+TEST(LiveSession, AThreadThatStopsWithoutAWordHoldsNobodyUp) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 1'000'000;
+  EXPECT_FALSE(session.take(0, 0, sleep, ""));
+  EXPECT_TRUE(session.advance().empty());  // rank 1 might do something first
+  const std::vector<Holder> holders = session.holders();
+  ASSERT_EQ(holders.size(), 1u);
+  EXPECT_EQ(holders[0].rank, 1);
+  session.stands_still(holders[0]);
+  EXPECT_TRUE(session.holders().empty());
+  const std::vector<SessionAnswer> answers = session.advance();
+  ASSERT_EQ(answers.size(), 1u);
+  // What it says next comes when the run has come so far.
+  EXPECT_FALSE(session.take(1, 0, call(Act::kMakeStream), ""));
+  ASSERT_EQ(session.holders().size(), 2u);
+  EXPECT_GE(session.holders()[0].at, us(1000));
+}
+
+TEST(LiveSession, RanksThatFailedBeginAgainWhenTheyDid) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 2'000'000;
+  EXPECT_FALSE(session.take(0, 0, sleep, ""));
+  EXPECT_FALSE(session.take(1, 0, sleep, ""));
+  while (!session.advance().empty()) {
+  }
+  session.lose(1, true);
+  session.lose(0, true);  // its launcher ends it
+  EXPECT_TRUE(session.restarts().empty());
+  session.add_process(0);
+  session.add_process(1);
+  ASSERT_EQ(session.restarts().size(), 1u);
+  EXPECT_EQ(session.restarts()[0].rank, 1);
+  EXPECT_GE(session.restarts()[0].at, us(2000));
+  for (const Holder& holder : session.holders()) EXPECT_EQ(holder.at, session.restarts()[0].at);
+  EXPECT_EQ(session.waiting(), 0u);
+  // One that has ended well, and another in its place, is none.
+  session.lose(2, false);
+  session.add_process(0);
+  EXPECT_EQ(session.restarts().size(), 1u);
+}
+
 TEST(LiveSession, RecordsAreActedOnInTheOrderOfTheCalls) {
   One one;
   Record second = kernel(5, 10), first = kernel(5, 100);

@@ -216,6 +216,8 @@ struct Session::State {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
   std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
+  std::optional<Restart> failure;    ///< of ranks that have not been started again
+  std::vector<Restart> restarts;
   Time passed;                       ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
@@ -246,6 +248,8 @@ struct Session::State {
   bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
   bool anybody_outside() const;
+  bool lives(std::int32_t rank) const;
+  void begin_again(Thread& thread);
   bool let_settlers_be_late();
   bool answer(std::uint32_t process, std::uint32_t number, Thread& thread,
               std::vector<SessionAnswer>& answers);

@@ -19,14 +19,18 @@ constinit Real<int(unsigned, unsigned, int)> real_close_range{"close_range"};
 constinit Real<void(int)> real_exit_at_once{"_exit"};
 
 /// Of programs that end by exit(), after what they have registered for it.
-__attribute__((destructor)) void end_of_exit() {
-  close_channels(true);
-  Link::end_of_program();
+__attribute__((constructor)) void tell_of_exit() {
+  ::on_exit(
+      [](int status, void*) {
+        close_channels(true);
+        Link::end_of_program(status);
+      },
+      nullptr);
 }
 
 [[noreturn]] void exit_at_once(int status) {
   close_channels(true);
-  Link::end_of_program();
+  Link::end_of_program(status);
   real_exit_at_once(status);
   __builtin_unreachable();
 }

@@ -250,6 +250,11 @@ Purpose purpose_of(void* (*routine)(void*), void* argument) {
   return shown(Sign::kLibrary, library);
 }
 
+bool is_rank_itself() {
+  const char* const owner = std::getenv(kOwnerVariable);
+  return owner && std::atoi(owner) == ::getpid();
+}
+
 bool is_python(const void* code) { return python_span().has(code); }
 
 }  // namespace flopcast::live

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "live/standin/link/link.h"
+#include "live/standin/link/teller.h"
 
 namespace flopcast::live {
 namespace {
@@ -145,7 +146,7 @@ void Link::become_child() {
   made_.store(0);
   own_speaker = &first;
   helper_speaker = nullptr;
-  line_begins(*region_);
+  begin_telling(region_->stacks);
   forking_.unlock();
 }
 

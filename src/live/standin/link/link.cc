@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "live/standin/link/teller.h"
 #include "live/wire/socket.h"
 
 namespace flopcast::live {
@@ -86,10 +87,12 @@ void Link::end_if_cut(bool waits) const {
   if (waits) give_up("the simulated cluster is gone");
 }
 
-void Link::end_of_program() {
+void Link::end_of_program(int status) {
   // A child that shares its parent's memory until it runs another program has no line.
   const Link* const link = opened();
-  if (link && link->is_of_process()) link->end_if_cut(false);
+  if (!link || !link->is_of_process()) return;
+  link->end_if_cut(false);
+  link->region_->ended.store(static_cast<std::uint32_t>(status & 0xff) + 1);
 }
 
 void Link::give_up(const char* what, const char* hint) {
@@ -151,7 +154,7 @@ Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
   } else {
     use(open_line(0, 0));
   }
-  line_begins(*region_);
+  begin_telling(region_->stacks);
 }
 
 Link& Link::get() {
@@ -176,6 +179,7 @@ Speaker& Link::speaker() {
 }
 
 std::uint32_t Link::say(Record record) {
+  catch_up();
   Speaker& me = speaker();
   me.polls = Outside::kNothing;
   me.looks = 0;
@@ -226,6 +230,7 @@ Told Link::ask(Record record) {
 }
 
 Told Link::inquire(Record record) {
+  catch_up();
   Speaker& me = speaker();
   me.polls = Outside::kNothing;
   me.looks = 0;
@@ -253,6 +258,7 @@ std::int64_t Link::look_ns() {
 }
 
 Told Link::consult(Record record) {
+  catch_up();
   Speaker& me = speaker();
   take_measured(me);
   const std::int64_t gap_ns = std::exchange(me.gap_ns, 0);
@@ -289,6 +295,15 @@ void Link::take_measured(Speaker& me) const {
     me.gap_ns += static_cast<std::int64_t>(static_cast<double>(taken) * common_->host_factor);
 }
 
+/// Before this thread says or is told what time it is: it may have stood still in a call that nobody watches.
+void Link::catch_up() {
+  Speaker* const me = own_speaker;
+  if (!me || !me->ring) return;
+  if (me->ring->left_behind.load(std::memory_order_relaxed) == 0) return;
+  me->ring->left_behind.store(0, std::memory_order_relaxed);
+  go_on_from_idle(*me);
+}
+
 /// Looks at the processor's clock, which takes longer than a record, only where cycles say that something may be to be seen.
 void Link::notice_work(Speaker& me, bool of_program) const {
   const std::uint64_t cycles = cycles_now();
@@ -304,6 +319,7 @@ void Link::notice_work(Speaker& me, bool of_program) const {
 
 void Link::measure() {
   Link* const link = own_speaker ? opened() : nullptr;
+  if (link) link->catch_up();
   if (link && link->common_->host_factor != 0) link->take_measured(*own_speaker);
 }
 
@@ -348,6 +364,7 @@ bool Link::is_own(const void* address) const {
 }
 
 std::int64_t Link::now_ns() {
+  catch_up();
   Speaker& me = speaker();
   take_measured(me);
   return me.now_ns();

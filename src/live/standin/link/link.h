@@ -53,9 +53,6 @@ inline void show_jump() {
   if (void (*const show)() = at_jumps.load(std::memory_order_relaxed)) show();
 }
 
-/// A line has been opened, or a child has taken its own: whoever serves it in real time begins to (stacks/).
-void line_begins(Region& region);
-
 class Link {
  public:
   /// The line of this process. Opened at the first call; a process that nobody listens to ends with a
@@ -125,7 +122,7 @@ class Link {
   /// @param waits for something that only the engine could say
   void end_if_cut(bool waits) const;
   /// At the end of this process, which may have said its last before the line was cut.
-  static void end_of_program();
+  static void end_of_program(int status);
   /// Whether the engine shares this memory.
   bool is_own(const void* address) const;
 
@@ -200,6 +197,7 @@ class Link {
   std::atomic<std::uint16_t>& waiting_for(const void* at);
   Speaker& take_ring();
   void go_on_from_idle(Speaker& speaker);
+  void catch_up();
   static Moment moment_of(const Speaker& speaker);
   static Line open_line(std::uint64_t child, std::int32_t rank);
   static std::optional<Line> inherited_line();
