@@ -217,6 +217,14 @@ def gradients_of_sparse_embeddings():
 
 
 @check
+def masks_of_chosen_places_hold_however_many():
+    scores = torch.randn(5000, 8, device=GPU)
+    mask = torch.zeros_like(scores).int().scatter(1, scores.topk(2)[1], 1).bool()
+    places = torch.arange(5000, device=GPU).expand(8, -1).masked_select(mask.T)
+    return mask.sum(0).sum().item() == 10000 == len(places) == len(scores.T.masked_select(mask.T))
+
+
+@check
 def print_a_tensor():
     return repr(X.to(GPU)).replace(", device='cuda:0'", "") == repr(X)
 
