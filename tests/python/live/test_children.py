@@ -1,6 +1,7 @@
 """What a rank starts is of the run: its time, its GPU work, and what it hands over (docs/theory/live.md, "Children")."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ EVERYTHING = {
 
 
 def test_children_take_their_time_and_use_their_gpu(live, tmp_path):
-    done = live.run("--json", tmp_path / "run.json", SCRIPT, *EVERYTHING, timeout=300)
+    capture = tmp_path / "run.fccap"
+    done = live.run("--json", tmp_path / "run.json", "--capture", capture, SCRIPT, *EVERYTHING, timeout=300)
     assert json.loads(done.stdout) == EVERYTHING
     assert "a worker's own" in done.stderr  # what a child raises is seen
     assert "Cannot re-initialize CUDA in forked subprocess" in done.stderr  # PyTorch's own rule
@@ -31,6 +33,9 @@ def test_children_take_their_time_and_use_their_gpu(live, tmp_path):
     assert run["virtual_s"] < 100  # not the 1,000 s that a child was to sleep when it was ended
     # 50 products in the rank itself, and in each of two children
     assert run["kernels"][0]["kernels"] == 150
+    again = subprocess.run([live.command, "resolve", capture, "--on", "dgx-h200"], capture_output=True, text=True)
+    assert again.returncode == 5
+    assert "processes of their own" in again.stderr
 
 
 def test_runs_with_workers_are_alike(live, tmp_path):

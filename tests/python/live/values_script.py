@@ -222,6 +222,17 @@ def masks_of_chosen_places_hold_however_many():
     mask = torch.zeros_like(scores).int().scatter(1, scores.topk(2)[1], 1).bool()
     places = torch.arange(5000, device=GPU).expand(8, -1).masked_select(mask.T)
     return mask.sum(0).sum().item() == 10000 == len(places) == len(scores.T.masked_select(mask.T))
+def a_graph_keeps_conjugates_and_what_it_read_before_its_memory_was_used_again():
+    x = torch.complex(X, X * 2).to(GPU)
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.cuda.graph(graph, stream=stream):
+        kept = x * 3
+        first = kept.conj() * x
+        del kept
+        second = torch.zeros_like(x) + first.imag
+    graph.replay()
+    expected = (X.square() * 5 * 3).cpu()
+    return close(first.real.clone(), expected, 1e-4) and close(second.real.clone(), first.imag.clone(), 1e-4)
 
 
 @check

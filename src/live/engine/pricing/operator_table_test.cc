@@ -99,10 +99,10 @@ TEST(LiveOperatorTable, MistakesInFilesHaveTheirPlace) {
 
 TEST(LiveOperatorTable, PatternsFitWholeNames) {
   const auto table = *OperatorTable::parse(
-      "[[kernel]]\nname = ['*gemm*ELj{n}ELj{k}E*', 'ends*d']\nread = 'n * k'", "my.toml");
+      "[[kernel]]\nname = ['*gemm*ILj0ELj{n}ELj{k}E*', 'ends*d']\nread = 'n * k'", "my.toml");
   const auto found = table.of_kernel("_ZN4deep9gemm_implILj0ELj4096ELj7168ELj1EEEvv");
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->numbers.at("n"), 4096);
+  EXPECT_EQ(found->numbers.at("n"), 4096);  // behind the first pair that fits to the end
   EXPECT_EQ(found->numbers.at("k"), 7168);
   EXPECT_TRUE(table.of_kernel("ends and"));
   EXPECT_FALSE(table.of_kernel("ends andy"));

@@ -36,8 +36,7 @@ std::optional<Diagnostic> Session::State::fork(Process& process, std::uint32_t n
 void Session::State::wake(Thread& waker, const Record& record) {
   pass(waker, record);
   const std::uint64_t channel = record.word[0];
-  const Wake wake{static_cast<std::uint32_t>(record.word[1]),
-                  waker.helper ? std::max(passed, told) : waker.clock};
+  const Wake wake{static_cast<std::uint32_t>(record.word[1]), waker.helper ? passed : waker.clock};
   std::deque<Wake>& known = wakes[channel];
   known.push_back(wake);
   if (known.size() > kWakesKept) known.pop_front();

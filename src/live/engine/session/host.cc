@@ -135,7 +135,7 @@ void Session::State::go_on(Process& process, std::uint32_t number, Thread& threa
                            const Record& record) {
   pass(thread, record);
   if (record.word[1] == 0) {
-    wait_until(thread, std::max(passed, told));
+    wait_until(thread, passed);
   } else {
     follow(process, thread, record);
   }

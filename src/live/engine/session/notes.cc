@@ -56,7 +56,6 @@ std::uint32_t Session::State::note_of(const Record& record, GrowingTask launcher
 
 std::vector<ToldTask> Session::take_settled(Time before) {
   std::vector<ToldTask> told;
-  if (before != Time::max()) state_->told = std::max(state_->told, before);
   for (const SettledTask& task : state_->run.take_settled(before)) {
     told.push_back({task, state_->notes[task.note]});
     if (task.note != 0) state_->free_notes.push_back(task.note);

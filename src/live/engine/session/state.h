@@ -215,7 +215,6 @@ struct Session::State {
   bool looking = false;                           ///< that time has come, and watchdogs are looking
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
   std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
-  Time told;                         ///< tasks that begin before were given
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
   Time passed;                       ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back

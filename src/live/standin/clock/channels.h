@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <span>
 
@@ -66,7 +67,7 @@ class Putting {
 
 /// What comes of a stand at channels.
 struct Found {
-  int ready = 0;  ///< as `look` says it; 0: the time came
+  int ready = 0;       ///< as `look` says it; 0: the time came
   bool stood = false;  ///< the engine knew of it
 };
 
@@ -74,7 +75,7 @@ struct Found {
 inline constexpr std::int64_t kLongestLookMs = 16;
 
 /// Stands still at channels until there is something, or for so long (negative: as long as it takes).
-/// @param look waits really for so many ms. Nonzero: there is something
+/// @param look waits really for so many ms. Positive: there is something; negative: it failed, as errno says
 /// @param since when that has been there
 template <typename Look, typename Since>
 Found stand_at(std::span<AtChannel> at, std::int64_t ns, Look look, Since since) {
@@ -101,6 +102,7 @@ Found stand_at(std::span<AtChannel> at, std::int64_t ns, Look look, Since since)
     return false;
   };
   Found found{.ready = settled()};
+  int error = errno;
   while (found.ready == 0) {
     const std::int64_t left = ns < 0 ? 0 : until - own_speaker->now_ns();
     if (ns >= 0 && left <= 0) break;
@@ -109,20 +111,24 @@ Found stand_at(std::span<AtChannel> at, std::int64_t ns, Look look, Since since)
     std::int64_t slice = 1;
     do {
       found.ready = look(slice);
+      error = errno;
       slice = std::min(2 * slice, kLongestLookMs);
       link.end_if_cut(true);
     } while (found.ready == 0 && !(ns >= 0 && link.expired()) && !taken_by_others());
-    const std::int64_t there = found.ready == 0 ? own_speaker->now_ns() : since();
-    const bool later = ns >= 0 && there != Channel::kNoTime && there >= until;
+    const std::int64_t there = found.ready <= 0 ? own_speaker->now_ns() : since();
+    const bool later = ns >= 0 && found.ready > 0 && there != Channel::kNoTime && there >= until;
     const bool woken = link.unblock_at(later ? own_speaker->now_ns() : there);
     if (later && woken) sleep_ns(until - own_speaker->now_ns());
     if (!woken || later) {
       found.ready = later ? 0 : found.ready;
       break;
     }
-    if (found.ready == 0) found.ready = settled();
+    if (found.ready != 0) break;
+    found.ready = settled();
+    error = errno;
   }
   for (const AtChannel& one : at) one.channel->waiters.fetch_sub(1, std::memory_order_relaxed);
+  errno = error;
   return found;
 }
 

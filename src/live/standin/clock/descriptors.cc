@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -80,12 +80,11 @@ auto outside(Wait wait) {
   return result;
 }
 
-/// Until there is something in a channel.
-void wait_at(const ChannelPlace& at, pollfd wanted) {
+/// Until there is something in a channel. @return false if a signal came before
+bool wait_at(const ChannelPlace& at, pollfd wanted) {
   AtChannel one{at.channel, at.key};
-  stand_at({&one, 1}, -1,
-           [&](std::int64_t ms) { return real_poll(&wanted, 1, static_cast<int>(ms)); },
-           [&] { return at.channel->next_ns(); });
+  const auto look = [&](std::int64_t ms) { return real_poll(&wanted, 1, static_cast<int>(ms)); };
+  return stand_at({&one, 1}, -1, look, [&] { return at.channel->next_ns(); }).ready > 0;
 }
 
 /// Something was read: this thread does not go on before it was written. Who waits for room may go on.
@@ -108,19 +107,20 @@ ssize_t has_read(int descriptor, ssize_t got, bool peeked = false) {
 }
 
 /// Until the descriptor can be read. @param descriptor blocks
-void wait_readable(int descriptor) {
+/// @return false if a signal came before
+bool wait_readable(int descriptor) {
   if (const ChannelPlace at = read_at(descriptor)) {
     pollfd wanted{descriptor, POLLIN, 0};
     const int flags = ::fcntl(descriptor, F_GETFL);
-    if (flags < 0 || (flags & O_NONBLOCK) != 0 || real_poll(&wanted, 1, 0) != 0) return;
-    return wait_at(at, wanted);
+    const bool waits = flags >= 0 && (flags & O_NONBLOCK) == 0;
+    return !waits || real_poll(&wanted, 1, 0) != 0 || wait_at(at, wanted);
   }
   const bool of_ranks = is_of_ranks(descriptor);
   if (of_ranks) own_speaker->polls = Outside::kPeer;
   pollfd wanted{descriptor, POLLIN, 0};
-  if (real_poll(&wanted, 1, 0) != 0) return;
+  if (real_poll(&wanted, 1, 0) != 0) return true;
   const int flags = ::fcntl(descriptor, F_GETFL);
-  if (flags < 0 || (flags & O_NONBLOCK) != 0) return;
+  if (flags < 0 || (flags & O_NONBLOCK) != 0) return true;
   outside([&] {
     const int ready = real_poll(&wanted, 1, static_cast<int>(patience_ms(of_ranks)));
     if (ready != 0) return ready;
@@ -132,42 +132,54 @@ void wait_readable(int descriptor) {
     const std::int64_t ms = most.tv_sec * 1000 + most.tv_usec / 1000;
     return real_poll(&wanted, 1, ms > 0 ? static_cast<int>(ms) : -1);
   });
+  return true;
 }
 
-/// Before a call that may block.
-void before_read(int descriptor, bool blocks = true) {
+/// Before a call that may block. @return false if a signal came before it could be made
+bool before_read(int descriptor, bool blocks = true) {
   Speaker* const me = followed();
-  if (!me) return;
+  if (!me) return true;
   me->looks = 0;
-  if (blocks) wait_readable(descriptor);
+  return !blocks || wait_readable(descriptor);
 }
 
 /// Channels that a thread waits for, and nothing else.
 constexpr std::size_t kMostChannels = 64;
 
-/// The first time at which there is something in one of these.
-std::int64_t first_of(std::span<const AtChannel> channels) {
-  std::int64_t first = Channel::kNoTime;
-  for (const AtChannel& one : channels) {
-    const std::int64_t ns = one.channel->next_ns();
-    if (ns != Channel::kNoTime && (first == Channel::kNoTime || ns < first)) first = ns;
+/// Descriptors that are waited for, and nothing else, as channels.
+struct Awaited {
+  std::vector<AtChannel> channels;
+  std::vector<int> descriptors;
+
+  /// The first time at which there is something in one that is ready.
+  template <typename IsReady>
+  std::int64_t first(IsReady is_ready) const {
+    std::int64_t first = Channel::kNoTime;
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      if (!is_ready(descriptors[i])) continue;
+      const std::int64_t ns = channels[i].channel->next_ns();
+      if (ns != Channel::kNoTime && (first == Channel::kNoTime || ns < first)) first = ns;
+    }
+    return first;
   }
-  return first;
-}
+};
 
 /// Waits for several descriptors. @param wait_ms waits so long (-1: for ever), and gives 0 if nothing came
-/// @param channels all that are waited for; empty if one of them is none
-template <typename Wait>
-int wait_for_any(std::int64_t ns, bool for_ranks, std::vector<AtChannel> channels, Wait wait_ms) {
+/// @param awaited all that are waited for; nothing if one of them is no channel
+/// @param is_ready whether a descriptor was found so
+template <typename Wait, typename IsReady>
+int wait_for_any(std::int64_t ns, bool for_ranks, Awaited awaited, Wait wait_ms, IsReady is_ready) {
+  std::vector<AtChannel>& channels = awaited.channels;
   const int ready = wait_ms(0);
   if (ready != 0 || ns != 0) own_speaker->looks = 0;  // else it is a look, and nothing was there
   if (ready != 0 || ns == 0) {
-    if (ready > 0) Link::get().go_on_from(first_of(channels));
+    if (ready > 0) Link::get().go_on_from(awaited.first(is_ready));
     return ready;
   }
   if (!channels.empty() && channels.size() <= kMostChannels) {
-    return stand_at(channels, ns, [&](std::int64_t ms) { return wait_ms(ms); },
-                    [&] { return first_of(channels); })
+    return stand_at(
+               channels, ns, [&](std::int64_t ms) { return wait_ms(ms); },
+               [&] { return awaited.first(is_ready); })
         .ready;
   }
   const std::int64_t all_ms = ns < 0 ? -1 : (ns + kNsOfMs - 1) / kNsOfMs;
@@ -193,16 +205,17 @@ bool any_of_ranks(const pollfd* wanted, nfds_t count) {
 /// Of the descriptors that are read; none if another one is waited for, too. @param each calls its argument with each
 /// descriptor, and whether it is read only
 template <typename Each>
-std::vector<AtChannel> channels_of(Each each) {
-  std::vector<AtChannel> channels;
+Awaited channels_of(Each each) {
+  Awaited awaited;
   bool all = true;
   each([&](int descriptor, bool reads) {
     const ChannelPlace at = all && reads ? read_at(descriptor) : ChannelPlace();
     all = all && at;
-    if (at) channels.push_back({at.channel, at.key});
+    if (!at) return;
+    awaited.channels.push_back({at.channel, at.key});
+    awaited.descriptors.push_back(descriptor);
   });
-  if (!all) channels.clear();
-  return channels;
+  return all ? awaited : Awaited();
 }
 
 /// The same for poll and ppoll.
@@ -215,15 +228,20 @@ int poll_for(pollfd* wanted, nfds_t count, std::int64_t ns, const sigset_t* mask
     const timespec most = to_timespec(ns);
     return real_ppoll(wanted, count, ns < 0 ? nullptr : &most, mask);
   }
-  const auto channels = channels_of([&](auto add) {
+  const auto awaited = channels_of([&](auto add) {
     for (nfds_t i = 0; i < count; ++i) {
       if (wanted[i].fd >= 0) add(wanted[i].fd, (wanted[i].events & POLLOUT) == 0);
     }
   });
-  const bool for_ranks = channels.empty() && any_of_ranks(wanted, count);
-  return wait_for_any(ns, for_ranks, channels, [&](std::int64_t ms) {
+  const bool for_ranks = awaited.channels.empty() && any_of_ranks(wanted, count);
+  const auto look = [&](std::int64_t ms) {
     const timespec most = to_timespec(ms * kNsOfMs);
     return real_ppoll(wanted, count, ms < 0 ? nullptr : &most, mask);
+  };
+  return wait_for_any(ns, for_ranks, awaited, look, [&](int descriptor) {
+    return std::any_of(wanted, wanted + count, [descriptor](const pollfd& one) {
+      return one.fd == descriptor && one.revents != 0;
+    });
   });
 }
 
@@ -240,20 +258,22 @@ int select_for(int count, fd_set* in, fd_set* out, fd_set* other, std::int64_t n
   }
   const auto copy = [](const fd_set* set) { return set ? *set : fd_set{}; };
   const fd_set ins = copy(in), outs = copy(out), others = copy(other);
-  const auto channels = channels_of([&](auto add) {
+  const auto awaited = channels_of([&](auto add) {
     for (int each = 0; each < count; ++each) {
       const bool reads = in && FD_ISSET(each, in);
       const bool more = (out && FD_ISSET(each, out)) || (other && FD_ISSET(each, other));
       if (reads || more) add(each, !more);
     }
   });
-  return wait_for_any(ns, false, channels, [&](std::int64_t ms) {
+  const auto look = [&](std::int64_t ms) {
     if (in) *in = ins;
     if (out) *out = outs;
     if (other) *other = others;
     const timespec most = to_timespec(ms * kNsOfMs);
     return real_pselect(count, in, out, other, ms < 0 ? nullptr : &most, mask);
-  });
+  };
+  return wait_for_any(ns, false, awaited, look,
+                      [in](int descriptor) { return in && FD_ISSET(descriptor, in); });
 }
 
 // --- children -----------------------------------------------------------------------------------
@@ -330,53 +350,59 @@ FLOPCAST_INTERPOSED int pselect(int count, fd_set* in, fd_set* out, fd_set* othe
 
 FLOPCAST_INTERPOSED int epoll_wait(int epoll, epoll_event* events, int count, int ms) {
   if (!followed()) return real_epoll_wait(epoll, events, count, ms);
-  return wait_for_any(ms < 0 ? -1 : ms * kNsOfMs, false, {}, [&](std::int64_t most) {
-    return real_epoll_wait(epoll, events, count, static_cast<int>(most));
-  });
+  return wait_for_any(
+      ms < 0 ? -1 : ms * kNsOfMs, false, {},
+      [&](std::int64_t most) {
+        return real_epoll_wait(epoll, events, count, static_cast<int>(most));
+      },
+      [](int) { return false; });
 }
 
 FLOPCAST_INTERPOSED int epoll_pwait(int epoll, epoll_event* events, int count, int ms,
                                     const sigset_t* mask) {
   if (!followed()) return real_epoll_pwait(epoll, events, count, ms, mask);
-  return wait_for_any(ms < 0 ? -1 : ms * kNsOfMs, false, {}, [&](std::int64_t most) {
-    return real_epoll_pwait(epoll, events, count, static_cast<int>(most), mask);
-  });
+  return wait_for_any(
+      ms < 0 ? -1 : ms * kNsOfMs, false, {},
+      [&](std::int64_t most) {
+        return real_epoll_pwait(epoll, events, count, static_cast<int>(most), mask);
+      },
+      [](int) { return false; });
 }
 
 FLOPCAST_INTERPOSED ssize_t read(int descriptor, void* to, size_t bytes) {
-  before_read(descriptor);
+  if (!before_read(descriptor)) return -1;
   return has_read(descriptor, real_read(descriptor, to, bytes));
 }
 
 FLOPCAST_INTERPOSED ssize_t readv(int descriptor, const iovec* parts, int count) {
-  before_read(descriptor);
+  if (!before_read(descriptor)) return -1;
   return has_read(descriptor, real_readv(descriptor, parts, count));
 }
 
 FLOPCAST_INTERPOSED ssize_t recv(int descriptor, void* to, size_t bytes, int flags) {
-  before_read(descriptor, (flags & MSG_DONTWAIT) == 0);
+  if (!before_read(descriptor, (flags & MSG_DONTWAIT) == 0)) return -1;
   return has_read(descriptor, real_recv(descriptor, to, bytes, flags), (flags & MSG_PEEK) != 0);
 }
 
 FLOPCAST_INTERPOSED ssize_t recvfrom(int descriptor, void* to, size_t bytes, int flags,
                                      sockaddr* from, socklen_t* size) {
-  before_read(descriptor, (flags & MSG_DONTWAIT) == 0);
+  if (!before_read(descriptor, (flags & MSG_DONTWAIT) == 0)) return -1;
   return has_read(descriptor, real_recvfrom(descriptor, to, bytes, flags, from, size),
                   (flags & MSG_PEEK) != 0);
 }
 
 FLOPCAST_INTERPOSED ssize_t recvmsg(int descriptor, msghdr* message, int flags) {
-  before_read(descriptor, (flags & MSG_DONTWAIT) == 0);
+  if (!before_read(descriptor, (flags & MSG_DONTWAIT) == 0)) return -1;
   return has_read(descriptor, real_recvmsg(descriptor, message, flags), (flags & MSG_PEEK) != 0);
 }
 
 FLOPCAST_INTERPOSED int accept(int descriptor, sockaddr* from, socklen_t* size) {
-  before_read(descriptor);
+  if (!before_read(descriptor)) return -1;
   return real_accept(descriptor, from, size);
 }
 
 FLOPCAST_INTERPOSED int accept4(int descriptor, sockaddr* from, socklen_t* size, int flags) {
-  before_read(descriptor);
+  if (!before_read(descriptor)) return -1;
   return real_accept4(descriptor, from, size, flags);
 }
 

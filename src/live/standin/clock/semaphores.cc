@@ -85,9 +85,8 @@ int timed_take(sem_t* semaphore, std::int64_t ns) {
 int take_shared(const ChannelPlace& at, sem_t* semaphore, std::int64_t ns) {
   const auto take = [semaphore](std::int64_t ms) {
     const timespec until = real_in(ms * 1'000'000);
-    const int status =
-        result(ms == 0 ? real_trywait(semaphore)
-                       : real_sem_clockwait(semaphore, CLOCK_MONOTONIC, &until));
+    const int status = result(ms == 0 ? real_trywait(semaphore)
+                                      : real_sem_clockwait(semaphore, CLOCK_MONOTONIC, &until));
     return status == EAGAIN || status == ETIMEDOUT ? 0 : status == 0 ? 1 : -status;
   };
   // Who holds a lock lets go of it soon.
@@ -215,8 +214,7 @@ FLOPCAST_INTERPOSED sem_t* sem_open(const char* name, int flags, ...) noexcept {
   va_end(more);
   sem_t* const opened = real_open(name, flags, mode, value);
   const int error = errno;
-  if (opened != SEM_FAILED)
-    name_semaphore(opened, name, makes && (flags & O_EXCL) != 0, value);
+  if (opened != SEM_FAILED) name_semaphore(opened, name, makes && (flags & O_EXCL) != 0, value);
   errno = error;
   return opened;
 }

@@ -133,11 +133,11 @@ thread._args = (queue._buffer, *thread._args[1:])
 
 /// Called where such a thread is started. @return false where multiprocessing is another one than that of Python 3.8 to 3.14
 bool follow_feeder(void* thread) {
-  auto* const run = python<void*(const char*, int, void*, void*)>("PyRun_String");
-  auto* const make = python<void*()>("PyDict_New");
-  auto* const put = python<int(void*, const char*, void*)>("PyDict_SetItemString");
-  auto* const drop = python<void(void*)>("Py_DecRef");
-  auto* const forget_error = python<void()>("PyErr_Clear");
+  auto* const run = python_function<void*(const char*, int, void*, void*)>("PyRun_String");
+  auto* const make = python_function<void*()>("PyDict_New");
+  auto* const put = python_function<int(void*, const char*, void*)>("PyDict_SetItemString");
+  auto* const drop = python_function<void(void*)>("Py_DecRef");
+  auto* const forget_error = python_function<void()>("PyErr_Clear");
   if (!run || !make || !put || !drop || !forget_error) return false;
   void* const names = make();
   constexpr int kFile = 257;  // Py_file_input
@@ -166,7 +166,8 @@ Purpose shown_by_python_name() {
   Object* const name = self ? attribute(self, "_name") : nullptr;
   const char* const text = name ? text_of(name) : nullptr;
   Purpose purpose = text ? shown(Sign::kPython, text) : Purpose::kProgram;
-  if (text && purpose == Purpose::kProgram && std::string_view(text) == kFeeder && !follow_feeder(self))
+  if (text && purpose == Purpose::kProgram && std::string_view(text) == kFeeder &&
+      !follow_feeder(self))
     purpose = Purpose::kServes;
   forget_error();
   for (Object* const each : {name, self, locals}) {
@@ -199,9 +200,8 @@ bool is_wrapper() {
 }
 
 /// Programs that serve a library of the process that has started them: they live in real time, as its helpers do.
-constexpr std::string_view kServingPrograms[] = {"torch/_inductor/compile_worker",
-                                                 "multiprocessing.resource_tracker",
-                                                 "torch_shm_manager"};
+constexpr std::string_view kServingPrograms[] = {
+    "torch/_inductor/compile_worker", "multiprocessing.resource_tracker", "torch_shm_manager"};
 
 bool serves() {
   std::array<char, 4096> words{};

@@ -53,10 +53,11 @@ void wait_for_room(int descriptor, const ChannelPlace& at) {
   const auto look = [&](std::int64_t ms) {
     return real_room_poll(&wanted, 1, static_cast<int>(ms));
   };
-  if (look(0) != 0) return;
-  const ChannelPlace room = room_of(at.key, true);
-  AtChannel one{room.channel, room.key};
-  stand_at({&one, 1}, -1, look, [&] { return room.channel->next_ns(); });
+  while (look(0) == 0) {
+    const ChannelPlace room = room_of(at.key, true);
+    AtChannel one{room.channel, room.key};
+    stand_at({&one, 1}, -1, look, [&] { return room.channel->next_ns(); });
+  }
 }
 
 /// How much can be written at once, without waiting in the kernel.

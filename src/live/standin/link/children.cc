@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "live/standin/link/link.h"
-#include "live/standin/stacks/teller.h"
 
 namespace flopcast::live {
 namespace {
@@ -146,7 +145,7 @@ void Link::become_child() {
   made_.store(0);
   own_speaker = &first;
   helper_speaker = nullptr;
-  begin_telling(region_->stacks);
+  line_begins(*region_);
   forking_.unlock();
 }
 

@@ -14,7 +14,6 @@
 #include <new>
 #include <utility>
 
-#include "live/standin/stacks/teller.h"
 #include "live/wire/socket.h"
 
 namespace flopcast::live {
@@ -152,7 +151,7 @@ Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
   } else {
     use(open_line(0, 0));
   }
-  begin_telling(region_->stacks);
+  line_begins(*region_);
 }
 
 Link& Link::get() {

@@ -53,6 +53,9 @@ inline void show_jump() {
   if (void (*const show)() = at_jumps.load(std::memory_order_relaxed)) show();
 }
 
+/// A line has been opened, or a child has taken its own: whoever serves it in real time begins to (stacks/).
+void line_begins(Region& region);
+
 class Link {
  public:
   /// The line of this process. Opened at the first call; a process that nobody listens to ends with a
@@ -221,7 +224,7 @@ class Link {
   static Spinlock opening_;
   Channels* channels_ = nullptr;
   Spinlock forking_;
-  std::optional<Line> of_child_;         ///< while a thread forks
+  std::optional<Line> of_child_;        ///< while a thread forks
   std::atomic<std::uint32_t> made_{0};  ///< children
   int socket_ = -1;        ///< open as long as the process lives: the engine sees when it is gone
   ino_t socket_file_ = 0;  ///< what it was: another under its number is no line

@@ -1,4 +1,6 @@
-#include "live/standin/stacks/teller.h"
+// Says where the threads of this process are, when the engine wants to know: nothing has gone on for long. A thread that lives
+// in real time does, as long as the process.
+#include "live/standin/link/link.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -202,6 +204,6 @@ void* tell_when_wanted(void* with) {
 
 }  // namespace
 
-void begin_telling(Stacks& stacks) { start_helper(tell_when_wanted, &stacks); }
+void line_begins(Region& region) { start_helper(tell_when_wanted, &region.stacks); }
 
 }  // namespace flopcast::live

@@ -74,7 +74,13 @@ void wrap_extension(const at::RecordFunction& call) {
   static auto* const lock = new std::mutex;
   static auto* const wrapped = new std::unordered_set<c10::OperatorName>;
   const std::lock_guard guard(*lock);
-  if (wrapped->count(*name) == 0 && !wrap(*name, c10::DispatchKey::CUDA)) return;
+  try {
+    if (wrapped->count(*name) == 0 && !wrap(*name, c10::DispatchKey::CUDA)) return;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr,
+                 "flopcast: warning: of the operator %s only its kernels' names are known: %s\n",
+                 toString(*name).c_str(), error.what());
+  }
   wrapped->insert(*name);
   known.insert(*name);
 }
