@@ -217,6 +217,14 @@ def gradients_of_sparse_embeddings():
 
 
 @check
+def masks_of_chosen_places_hold_however_many():
+    scores = torch.randn(5000, 8, device=GPU)
+    mask = torch.zeros_like(scores).int().scatter(1, scores.topk(2)[1], 1).bool()
+    places = torch.arange(5000, device=GPU).expand(8, -1).masked_select(mask.T)
+    return mask.sum(0).sum().item() == 10000 == len(places) == len(scores.T.masked_select(mask.T))
+
+
+@check
 def a_graph_keeps_conjugates_and_what_it_read_before_its_memory_was_used_again():
     x = torch.complex(X, X * 2).to(GPU)
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()

@@ -169,8 +169,7 @@ bool cannot_hold(const Call& call, const Values& outputs) {
     });
   }
   const bool all = integral || call.what.shape_by_data;
-  return !plain ||
-         most > (all ? flopcast_live_values()->integers : flopcast_live_values()->elements);
+  return !plain || most > (all ? flopcast_live_values()->integers : most_of_numbers(call.what));
 }
 
 /// PyTorch's own kernel, for its launches. @return why it failed, where that does not matter
@@ -262,6 +261,13 @@ void put(Values& stack, std::size_t below, const Values& outputs) {
 }
 
 }  // namespace
+
+std::int64_t most_of_numbers(const Operator& what) {
+  // A fill of 1 MiB of fp32, as the core brings those of its own: masks begin as zeros.
+  constexpr std::int64_t kMostFilled = std::int64_t{1} << 18;
+  const bool fills = what.name == "aten::zero_" || what.name == "aten::fill_.Scalar";
+  return std::max(flopcast_live_values()->elements, fills ? kMostFilled : 0);
+}
 
 OwnWork::OwnWork() { flopcast_live_own_work(true); }
 OwnWork::~OwnWork() { flopcast_live_own_work(false); }
