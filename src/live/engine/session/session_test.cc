@@ -313,7 +313,7 @@ TEST(LiveSession, AThreadThatStopsWithoutAWordHoldsNobodyUp) {
   const std::vector<Holder> holders = session.holders();
   ASSERT_EQ(holders.size(), 1u);
   EXPECT_EQ(holders[0].rank, 1);
-  session.stands_still(holders[0]);
+  session.stand_still(holders[0].process, holders[0].thread, true);
   EXPECT_TRUE(session.holders().empty());
   const std::vector<SessionAnswer> answers = session.advance();
   ASSERT_EQ(answers.size(), 1u);
