@@ -2,13 +2,14 @@
 #   libflopcast_live.so      the core: what is real, and a stub for every other function of the table
 #   libcudart.so.13, ...     one thin library per SONAME: its version node, and that it needs the core
 #   libflopcast_preload.so   needs them all: the one to preload
+#   bin/nvidia-smi           a program that asks NVML; on the PATH of what a run starts
 # Sources and version scripts are generated from src/live/standin/api/; docs/theory/live.md says why.
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
 set(live_core_sources ${all_sources})
 list(FILTER live_core_sources INCLUDE REGEX "/src/live/standin/")
-list(FILTER live_core_sources EXCLUDE REGEX "/src/live/standin/torch/|_(test|fuzz)\\.cc$")
+list(FILTER live_core_sources EXCLUDE REGEX "/src/live/standin/(torch|smi)/|_(test|fuzz)\\.cc$")
 file(GLOB live_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/standin/api/*.tsv)
 set(live_generator ${PROJECT_SOURCE_DIR}/src/live/standin/api/generate.py)
 set(live_interposed ${PROJECT_SOURCE_DIR}/src/live/standin/clock/interposed.txt)
@@ -98,6 +99,17 @@ function(flopcast_add_live_shims major)
   # The driver's installer leaves this name for linkers: what Triton 3.5 compiles is linked with it.
   add_custom_command(TARGET flopcast_live${major}_libcuda.so.1 POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 ${folder}/libcuda.so VERBATIM)
+
+  set(smi flopcast_live${major}_smi)
+  file(GLOB smi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/standin/smi/*.cc)
+  add_executable(${smi} ${smi_sources})
+  target_include_directories(${smi} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${smi} PRIVATE flopcast_options flopcast_live${major}_libnvidia-ml.so.1 ${live})
+  target_link_options(${smi} PRIVATE -static-libstdc++ -static-libgcc -Wl,--disable-new-dtags)
+  set_target_properties(${smi} PROPERTIES
+    OUTPUT_NAME nvidia-smi RUNTIME_OUTPUT_DIRECTORY ${folder}/bin
+    BUILD_RPATH_USE_ORIGIN ON BUILD_RPATH "$ORIGIN/..")
+  add_dependencies(flopcast_live_shims ${smi})
 
   set(preload flopcast_live${major}_preload)
   add_library(${preload} SHARED ${generated}/preload.cc)

@@ -46,7 +46,8 @@ set(standin_sources)
 if(test_sources MATCHES "/live/engine/daemon/")
   list(APPEND standin_sources ${PROJECT_SOURCE_DIR}/src/live/standin/link/link.cc
        ${PROJECT_SOURCE_DIR}/src/live/standin/link/threads.cc
-       ${PROJECT_SOURCE_DIR}/src/live/standin/stacks/teller.cc)
+       ${PROJECT_SOURCE_DIR}/src/live/standin/link/teller.cc
+       ${PROJECT_SOURCE_DIR}/src/live/standin/link/children.cc)
 endif()
 if(test_sources MATCHES "/live/standin/values/")
   list(APPEND standin_sources ${PROJECT_SOURCE_DIR}/src/live/standin/values/validity.cc)

@@ -50,9 +50,10 @@ struct LiveRequest {
 
 /// A captured run is to be timed again.
 struct ResolveRequest {
-  std::filesystem::path capture;  ///< file of a run
-  std::string cluster;            ///< as for estimates; empty: that of the run
-  bool timeline = false;          ///< keep every task for LiveReport::timeline
+  std::filesystem::path capture;    ///< file of a run
+  std::string cluster;              ///< as for estimates; empty: that of the run
+  std::filesystem::path operators;  ///< as of LiveRequest
+  bool timeline = false;            ///< keep every task for LiveReport::timeline
 };
 
 /// How a run goes, looked at while it does. Every function may be empty.
@@ -93,6 +94,16 @@ struct LiveTimes {
   Time idle;  ///< nothing, and a thread waits: for another rank, or for a GPU that has just ended
 };
 
+/// What tells where steps are.
+enum class LiveStepsBy : std::uint8_t {
+  kNothing,     ///< no steps are found
+  kOptimizer,   ///< they end with an optimizer's
+  kMarks,       ///< the script or its framework marks them (ProfilerStep#3)
+  kRepetition,  ///< what a GPU did repeats
+};
+/// "none", "optimizer", "marks", "repetition".
+std::string_view name(LiveStepsBy by);
+
 /// A step of a training loop.
 struct LiveStep {
   Time start, end;  ///< since the start of the run
@@ -100,9 +111,11 @@ struct LiveStep {
 
 /// One rank of a run.
 struct LiveRank {
-  std::int32_t rank = 0;          ///< its number
-  LiveTimes times;                ///< of its GPU
-  std::vector<LiveStep> steps;    ///< that were found in it
+  std::int32_t rank = 0;        ///< its number
+  LiveTimes times;              ///< of its GPU
+  std::vector<LiveStep> steps;  ///< that were found in it; between two of them other work may lie
+  LiveStepsBy steps_by =
+      LiveStepsBy::kNothing;      ///< what told them; of an optimizer's only one, there may be none
   std::uint64_t most_memory = 0;  ///< bytes that it had of its GPU at most, at any time
   std::uint64_t kernels = 0;      ///< that its GPU ran
 };
@@ -125,11 +138,25 @@ struct LiveResolved {
       assumed;  ///< what the program saw of that cluster and would see otherwise here
 };
 
+/// What a rank's host computed within its steps that takes no virtual time: no call of PyTorch or CUDA tells of it.
+struct LiveHostWork {
+  std::int32_t rank = 0;
+  std::uint64_t stretches = 0;  ///< between two calls, each of 10 ms or more
+  double taken_s = 0;           ///< together, of this machine's processor
+};
+
+/// A launcher started its ranks again, because one had failed.
+struct LiveRestart {
+  std::int32_t rank = 0;  ///< that failed first
+  Time at;                ///< when it did; the ranks began again at this time
+};
+
 /// How a run went.
 struct LiveReport {
   std::string cluster;                 ///< as asked for
   int status = 0;                      ///< exit status of the first rank that failed; 0: none
   std::optional<LiveFailure> failure;  ///< which one that was
+  std::vector<LiveRestart> restarts;   ///< in their order
   bool stopped = false;                ///< by the observer
   Time virtual_time;                   ///< from the start to the end of the last task
   double real_s = 0;                   ///< that it took here
@@ -148,8 +175,9 @@ struct LiveReport {
   std::vector<std::string> values_end;
   /// Factor that host times may be off by, either way; 0: not known, or they were measured.
   double host_spread = 0;
-  std::uint64_t assumed = 0;             ///< tensors that got values assumed for tainted ones
-  std::optional<LiveResolved> resolved;  ///< of a captured run; else none
+  std::uint64_t assumed = 0;              ///< tensors that got values assumed for tainted ones
+  std::optional<LiveHostWork> host_work;  ///< of the rank that has most, where it weighs; else none
+  std::optional<LiveResolved> resolved;   ///< of a captured run; else none
   /// Every task as a recording, if asked for: of one rank, or of all where none is named. What is kept of a run
   /// for it lies in a temporary file, so one rank after the other takes little memory.
   std::function<Result<TraceSet>(std::optional<std::int32_t> rank)> timeline;

@@ -22,6 +22,29 @@ using namespace live;  // the room's own names
 
 namespace {
 
+/// Host work that weighs no more than this share of the steps, or this long, is not worth a word.
+constexpr double kSmallShare = 0.05, kSmallS = 0.02;
+
+/// Before the first step and after the last programs load and compile, which is not what is asked of a run.
+std::optional<LiveHostWork> host_work_of(const std::vector<LiveRank>& ranks,
+                                         const std::vector<HostStretch>& stretches) {
+  std::optional<LiveHostWork> most;
+  for (const LiveRank& rank : ranks) {
+    if (rank.steps.empty()) continue;
+    const Time begin = rank.steps.front().start, end = rank.steps.back().end;
+    LiveHostWork work;
+    work.rank = rank.rank;
+    for (const HostStretch& one : stretches) {
+      if (one.rank != rank.rank || one.at < begin || one.at > end) continue;
+      ++work.stretches;
+      work.taken_s += one.taken_s;
+    }
+    const double small = std::max(kSmallS, kSmallShare * (end - begin).seconds());
+    if (work.taken_s > small && (!most || work.taken_s > most->taken_s)) most = work;
+  }
+  return most;
+}
+
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
@@ -141,6 +164,7 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
   all[kSocketVariable] = daemon_->name();
   all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
   all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
+  all["PATH"] = before_own((folder / "bin").string(), "PATH");  // nvidia-smi
   if (remarks_.is_open()) all[Remarks::kVariable] = remarks_.path();
   // One core has to do for many ranks; and nobody but this machine is to be found.
   for (const auto& [name, value] :
@@ -160,6 +184,7 @@ std::optional<Diagnostic> LiveRun::start_capture(const Cluster& cluster,
                                        .chips_per_node = machine.devices,
                                        .memory_bytes = machine.device.memory_bytes,
                                        .host = request_.host.toml("what this run's host takes"),
+                                       .operators = request_.operators.string(),
                                        .host_factor = request_.host_factor});
   if (!writer) return writer.error();
   capture_ = std::move(*writer);
@@ -327,10 +352,12 @@ std::optional<Diagnostic> LiveRun::drive() {
 Result<LiveReport> LiveRun::report() {
   session_.advance();  // what is under way ends, though nobody waits for it
   teller_.take(session_, Time::max());
-  LiveReport report = teller_.report(work_);
+  LiveReport report = teller_.report(work_, session_);
   report.cluster = request_.cluster;
   report.status = failure_ ? failure_->status : 0;
   report.failure = failure_;
+  for (const Restart& restart : session_.restarts())
+    report.restarts.push_back({restart.rank, restart.at});
   report.stopped = stopped_;
   report.host_spread = request_.host_factor == 0 ? request_.host.spread : 0;
   for (LiveRank& rank : report.ranks) rank.most_memory = daemon_->most_memory(rank.rank);
@@ -340,6 +367,7 @@ Result<LiveReport> LiveRun::report() {
   report.tainted_where = std::move(taint.first);
   report.values_end = std::move(taint.origins);
   report.assumed = taint.assumed;
+  report.host_work = host_work_of(report.ranks, daemon_->host_work());
   report.real_s = real_s();
   if (capture_) {
     session_.set_listener(nullptr);

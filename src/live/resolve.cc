@@ -85,11 +85,17 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   const Result<Cluster> cluster = catalog.cluster(label);
   if (!cluster) return cluster.error();
   if (auto problem = misfit(*capture, *cluster, label)) return *problem;
+  if (!facts.operators.empty() && request.operators.empty()) {
+    return usage_error("--operators",
+                       fmt::format("the run had operators of its own, by {}", facts.operators),
+                       "name that file, or another, with --operators");
+  }
   const Result<HostTable> host = HostTable::parse(facts.host, request.capture.string());
   if (!host) return host.error();
-  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog);
+  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog, request.operators);
   if (!work) return work.error();
   Session session(*work, host_times(*host));
+  session.set_node(facts.chips_per_node);
   RunReporter reporter(*cluster, label, request.timeline);
   const Result<Retold> retold =
       retell(*capture, session, [&] { reporter.take(session, session.horizon()); });
@@ -97,7 +103,7 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   if (const auto& problem = work->problem()) return *problem;
   session.advance();
   reporter.take(session, Time::max());
-  LiveReport report = reporter.report(*work);
+  LiveReport report = reporter.report(*work, session);
   const LiveReport& ending = capture->ending;
   report.status = ending.status;
   report.failure = ending.failure;

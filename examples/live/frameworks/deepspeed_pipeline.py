@@ -5,6 +5,7 @@
 """
 
 import argparse
+import time
 
 import deepspeed
 import torch
@@ -55,10 +56,12 @@ def main():
         model=model, model_parameters=[p for p in model.parameters() if p.requires_grad], config=config,
         training_data=Rows(args.width),
     )
+    start = time.perf_counter()
     for step in range(args.steps):
-        loss = engine.train_batch()
+        value = engine.train_batch().item()
+        took, start = time.perf_counter() - start, time.perf_counter()
         if engine.global_rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+            print(f"step {step}: loss {value:.4f}, {1e3 * took:.1f} ms", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 """
 
 import argparse
+import time
 
 import deepspeed
 import torch
@@ -52,6 +53,7 @@ def main():
     model = nn.Sequential(*[Block(args.width) for _ in range(args.layers)], nn.Linear(args.width, 10))
     engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config(args))
     rows = torch.Generator().manual_seed(engine.global_rank)
+    start = time.perf_counter()
     for step in range(args.steps):
         for _ in range(args.accumulate):
             x = torch.randn(args.batch, args.width, generator=rows).to(engine.device, next(engine.parameters()).dtype)
@@ -59,8 +61,10 @@ def main():
             loss = nn.functional.cross_entropy(engine(x).float(), y)
             engine.backward(loss)
             engine.step()
+        value = loss.item()
+        took, start = time.perf_counter() - start, time.perf_counter()
         if engine.global_rank == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
+            print(f"step {step}: loss {value:.4f}, {1e3 * took:.1f} ms", flush=True)
     engine.destroy()
 
 

@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "base/files/input_file.h"
+#include "base/layout/fit.h"
 #include "base/text/format.h"
 #include "base/text/names.h"
 #include "base/text/shown.h"
 #include "cli/run/files.h"
 #include "cli/run/program.h"
+#include "cli/run/resolve.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/outputs.h"
@@ -23,6 +25,7 @@ struct RunCommand {
   LiveProgram program;
   bool doctor = false, launcher = false;
   std::string start;
+  std::vector<std::string> sweep;  // clusters that the run is timed on afterwards
   LiveFiles files;
 };
 
@@ -35,6 +38,14 @@ std::optional<Diagnostic> check(const RunCommand& command) {
   if (command.program.cluster.empty())
     return usage_error("--on", "says what cluster to run on, and is not there", on_cluster_hint());
   if (auto problem = live_obstacle()) return problem;
+  if (!command.sweep.empty() && command.files.capture.empty()) {
+    return usage_error("--sweep", "times the run again from a file, and none is named",
+                       "name one with --capture");
+  }
+  for (const std::string& cluster : command.sweep) {
+    if (const Result<Cluster> known = Catalog::builtin().cluster(cluster); !known)
+      return known.error();
+  }
   return command.files.problem();
 }
 
@@ -72,7 +83,17 @@ LiveObserver observer_of(Io& io) {
   return observer;
 }
 
-int run_program(Io& io, const RunCommand& command) {
+/// The run on the other clusters, beside its own. Standard output is the program's.
+int tell_sweep(Io& io, const RunCommand& command, const LiveReport& report) {
+  Result<std::vector<ResolvedRow>> rows =
+      resolved_rows(command.files.capture, command.sweep, command.program.operators);
+  if (!rows) return fail(io, rows.error());
+  rows->insert(rows->begin(), ResolvedRow{report.cluster, report, std::nullopt});
+  io.err << '\n' << fit_text(resolved_text(*rows), io.width) << std::flush;
+  return kDone;
+}
+
+int run_program(Io& io, RunCommand command) {
   if (const auto problem = check(command)) return fail(io, *problem);
   Result<LiveRequest> request = live_request(command.program, [&io] {
     io.err << "flopcast: compiles what computes small tensors against this PyTorch, once\n"
@@ -82,6 +103,10 @@ int run_program(Io& io, const RunCommand& command) {
   const Result<std::int64_t> start = start_of(command.start);
   if (!start) return fail(io, start.error());
   request->start_ns = *start;
+  for (std::string& cluster : command.sweep) {
+    if (auto problem = take_fits(cluster, command.program.fits, "--sweep"))
+      return fail(io, *problem);
+  }
   request->capture = command.files.capture;
   warn_of_little_shared_memory(io);
   request->timeline = command.files.want_timeline();
@@ -89,8 +114,9 @@ int run_program(Io& io, const RunCommand& command) {
   const Interruptible interruptible;
   const Result<LiveReport> report = run_live(*request, Catalog::builtin(), observer_of(io));
   if (!report) return fail(io, report.error());
-  const int written = tell_run(io, command.files, *report);
+  int written = tell_run(io, command.files, *report);
   if (report->stopped) return Interruptible::code();
+  if (!command.sweep.empty() && written == kDone) written = tell_sweep(io, command, *report);
   return report->status != 0 ? report->status : written;
 }
 
@@ -163,6 +189,11 @@ void add_run_options(CLI::App& app, RunCommand& command) {
   as_output(app.add_option("--capture", command.files.capture,
                            "Keep the run in a file, for `flopcast resolve FILE --on CLUSTER`")
                 ->type_name("FILE"));
+  app.add_option("--sweep", command.sweep,
+                 "Another cluster to time the run on afterwards, from its --capture; as often as "
+                 "wanted")
+      ->type_name("CLUSTER")
+      ->allow_extra_args(false);
   add_live_files(app, command.files);
   app.add_flag("--doctor", command.doctor,
                "Say what a run would find: Python, PyTorch, stand-ins, memory; run nothing");

@@ -35,7 +35,7 @@ Result<TraceSet> recorded(const fs::path& capture, const ReadOptions& options) {
     return usage_error("--steps", "chooses steps of recordings, and a captured run is one whole",
                        "write a recording first: flopcast resolve FILE --recording DIR");
   }
-  const Result<LiveReport> report = resolve_live({capture, "", true}, Catalog::builtin());
+  const Result<LiveReport> report = resolve_live({capture, "", "", true}, Catalog::builtin());
   if (!report) return report.error();
   return report->timeline(std::nullopt);
 }

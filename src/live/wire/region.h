@@ -20,6 +20,14 @@ class Arena {
   static constexpr std::uint32_t kTexts = 1 << 20;
   static constexpr std::uint64_t kBytes = std::uint64_t{1} << 26;
 
+  /// All texts of another one, under their numbers. Nobody writes to that one meanwhile.
+  void take_over(const Arena& other) {
+    const std::uint32_t count = other.count_.load(std::memory_order_acquire);
+    std::memcpy(ends_, other.ends_, count * sizeof *ends_);
+    if (count > 0) std::memcpy(bytes_, other.bytes_, other.ends_[count - 1]);
+    count_.store(count, std::memory_order_release);
+  }
+
   /// The number of a text; none if the arena is full.
   std::optional<std::uint32_t> add(std::string_view text) {
     const std::uint32_t number = count_.load(std::memory_order_relaxed);
@@ -58,6 +66,18 @@ struct TaintedReads {
   char origin[512] = {};
 };
 
+/// Where host time is modelled: stretches in which a thread of the program computed for long and called for nothing, so that they take no
+/// virtual time. The process counts, the engine reads.
+struct HostWork {
+  static constexpr std::uint32_t kMost = 1024;
+  struct Stretch {
+    std::int64_t at_ns;     ///< of virtual time, since the start of the run
+    std::int64_t taken_ns;  ///< of this machine's processor
+  };
+  std::atomic<std::uint32_t> count{0};  ///< those above kMost are not here
+  Stretch stretches[kMost];
+};
+
 /// How threads in real time that look whether calls take too long (NCCL's watchdogs) see the run's time, and how the
 /// engine sees that they have looked.
 struct Watch {
@@ -88,17 +108,19 @@ struct Stacks {
 
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 5;
+  static constexpr std::uint32_t kVersion = 6;
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
   std::uint32_t version;  ///< of these structures
-  std::int32_t pid = 0;   ///< of the process
+  std::atomic<std::int32_t> pid{0};  ///< of the process; 0: it is about to be started
   std::int32_t rank = 0;  ///< as the launcher counts; -1: it has not said
   /// Most that was taken of a device's memory at any time.
   std::atomic<std::uint64_t> most_memory[kDevices];
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
+  std::atomic<std::uint32_t> ended{0};    ///< its exit status + 1, once it ends by itself
   TaintedReads tainted;
+  HostWork host_work;
   Watch watch;
   Stacks stacks;
   Ring rings[kThreads];

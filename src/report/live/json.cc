@@ -25,6 +25,7 @@ void write_rank(JsonWriter& w, const LiveRank& rank) {
   w.count("peak_memory_bytes", rank.most_memory);
   w.seconds("window_s", rank.times.window);
   write_times(w, rank.times);
+  w.text("steps_by", name(rank.steps_by));
   w.begin_array("steps", Layout::kLine);
   for (const LiveStep& step : rank.steps) {
     w.begin_array();
@@ -110,6 +111,14 @@ void write_run(JsonWriter& w, const LiveReport& r) {
   } else {
     w.null("failure");
   }
+  w.begin_array("restarts");
+  for (const LiveRestart& restart : r.restarts) {
+    w.begin_object({}, Layout::kLine);
+    w.integer("rank", restart.rank);
+    w.seconds("at_s", restart.at);
+    w.end_object();
+  }
+  w.end_array();
   w.seconds("virtual_s", r.virtual_time);
   w.count("tasks", r.tasks);
   w.begin_array("ranks");

@@ -78,18 +78,51 @@ std::string first_line(const LiveReport& r) {
                      counted(r.tasks, "task"));
 }
 
+std::string_view words_for(LiveStepsBy by) {
+  switch (by) {
+    case LiveStepsBy::kOptimizer:
+      return "by optimizer";
+    case LiveStepsBy::kMarks:
+      return "as marked";
+    case LiveStepsBy::kRepetition:
+      return "by repetition";
+    case LiveStepsBy::kNothing:
+      break;
+  }
+  return "";
+}
+
+/// What a restart takes is nobody's work on the cluster, and is said not to be there.
+std::string restarts_text(const LiveReport& r) {
+  std::string text;
+  for (const LiveRestart& restart : r.restarts) {
+    text += fmt::format(
+        "started again at {}, when rank {} had failed; what that itself takes is left out\n",
+        short_time(restart.at), restart.rank);
+  }
+  return text;
+}
+
 /// Of the first rank that has steps: ranks of one run step together.
 std::string steps_line(const LiveReport& r) {
   const auto found = std::find_if(r.ranks.begin(), r.ranks.end(),
                                   [](const LiveRank& rank) { return !rank.steps.empty(); });
-  if (found == r.ranks.end()) return "no steps found: nothing that the GPUs did repeats\n";
+  if (found == r.ranks.end()) {
+    const bool once = std::any_of(r.ranks.begin(), r.ranks.end(), [](const LiveRank& rank) {
+      return rank.steps_by == LiveStepsBy::kOptimizer;
+    });
+    return once ? "no steps found: an optimizer has stepped, and nothing tells where that step "
+                  "begins\n"
+                : "no steps found: no optimizer steps, and nothing that the GPUs did repeats\n";
+  }
   std::vector<Time> times = step_times(*found);
   const auto [least, most] = std::minmax_element(times.begin(), times.end());
   const std::string range = fmt::format("{} to {}", short_time(*least), short_time(*most));
   std::vector<std::int64_t> lengths;
   for (const Time time : times) lengths.push_back(time.ps);
-  return fmt::format("{} of {} (median; {}) on rank {}\n", counted(times.size(), "step"),
-                     short_time(Time{upper_median(lengths)}), range, found->rank);
+  return fmt::format("{} of {} (median; {}) on rank {}, {}\n", counted(times.size(), "step"),
+                     short_time(Time{upper_median(lengths)}), range, found->rank,
+                     words_for(found->steps_by));
 }
 
 /// From this share on it stands before all else.
@@ -183,8 +216,17 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
+std::string host_work_text(const LiveHostWork& work) {
+  return fmt::format(
+      "\nwork of the host that takes no virtual time: within its steps rank {} computed\n"
+      "  {} for 10 ms or more between two calls, {:.2f} s of this machine's\n"
+      "  in all (--host measured:1 counts it)\n",
+      work.rank, counted(work.stretches, "time"), work.taken_s);
+}
+
 std::string remarks_text(const LiveReport& r) {
   std::string text;
+  if (r.host_work) text += host_work_text(*r.host_work);
   if (r.tainted_reads > 0) {
     text += fmt::format("\n{} of values that nobody computed; the first:\n",
                         counted(r.tainted_reads, "read"));
@@ -218,8 +260,9 @@ std::string live_unknown_work(const LiveReport& r) {
 
 std::string live_text(const LiveReport& r) {
   if (r.ranks.empty()) return first_line(r) + "no rank used a GPU\n";
-  return first_line(r) + resolved_lines(r) + steps_line(r) + live_unknown_work(r) + times_text(r) +
-         memory_text(r) + coverage_text(r) + unknown_text(r.unknown) + remarks_text(r);
+  return first_line(r) + resolved_lines(r) + restarts_text(r) + steps_line(r) +
+         live_unknown_work(r) + times_text(r) + memory_text(r) + coverage_text(r) +
+         unknown_text(r.unknown) + remarks_text(r);
 }
 
 }  // namespace flopcast

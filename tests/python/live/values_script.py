@@ -3,6 +3,7 @@ computes there with what the CPU computes, or looks at what is assumed of values
 
 import io
 import json
+import math
 import sys
 
 import torch
@@ -144,7 +145,7 @@ class Last(nn.Module):
             x = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([7, 5, 4, 1]), batch_first=True)
             return self.layer(x)[0].data
         out, state = self.layer(x)
-        return out.sum() + sum(part.sum() for part in (state if isinstance(state, tuple) else (state,)))
+        return out.mean() + sum(part.mean() for part in (state if isinstance(state, tuple) else (state,)))
 
 
 class Cells(nn.Module):
@@ -213,6 +214,28 @@ def gradients_of_sparse_embeddings():
         if not trained(lambda: nn.Embedding(17, 5, sparse=True), [INDEX], kind):
             return False
     return trained(lambda: nn.EmbeddingBag(17, 5, sparse=True, mode="sum"), [INDEX.reshape(8, 5)], SGD)
+
+
+@check
+def masks_of_chosen_places_hold_however_many():
+    scores = torch.randn(5000, 8, device=GPU)
+    mask = torch.zeros_like(scores).int().scatter(1, scores.topk(2)[1], 1).bool()
+    places = torch.arange(5000, device=GPU).expand(8, -1).masked_select(mask.T)
+    return mask.sum(0).sum().item() == 10000 == len(places) == len(scores.T.masked_select(mask.T))
+
+
+@check
+def a_graph_keeps_conjugates_and_what_it_read_before_its_memory_was_used_again():
+    x = torch.complex(X, X * 2).to(GPU)
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.cuda.graph(graph, stream=stream):
+        kept = x * 3
+        first = kept.conj() * x
+        del kept
+        second = torch.zeros_like(x) + first.imag
+    graph.replay()
+    expected = (X.square() * 5 * 3).cpu()
+    return close(first.real.clone(), expected, 1e-4) and close(second.real.clone(), first.imag.clone(), 1e-4)
 
 
 @check
@@ -342,8 +365,29 @@ LARGE = torch.randn(4096, 4096, device=GPU)
 
 
 @check
-def tainted_values_are_read_as_zero():
-    return LARGE.sum().item() == 0 and not LARGE[:100].cpu().any()
+def a_single_tainted_number_is_nan_and_others_are_zero():
+    one, narrow = LARGE.sum().item(), LARGE.half().mean().cpu()
+    integer, truth = LARGE.sum().long().item(), bool(LARGE.sum() > 3)
+    return str([one, narrow.item(), integer, truth]) == "[nan, nan, 0, False]" and not LARGE[:100].cpu().any()
+
+
+@check
+def who_looks_for_nan_reads_zero():
+    def ends_over_nan():
+        loss = [value.item() for value in (LARGE.sum(), LARGE.mean())]
+        return all(map(math.isfinite, loss))
+
+    def compares():
+        loss = float(LARGE.sum())
+        return loss == loss
+
+    return ends_over_nan() and compares()
+
+
+@check
+def the_first_read_of_memory_that_is_multiplied_by_zero_decides_nothing():
+    product = torch.addmm(torch.empty(17, 17, device=GPU), X.to(GPU), X.mT.to(GPU), beta=0)
+    return close(product, X @ X.mT) and close(torch.mv(X.to(GPU), X[0].to(GPU)), X @ X[0])
 
 
 @check

@@ -12,18 +12,36 @@ std::uint32_t number_of_copy(const TaskNote& note) {
   return kNoName | static_cast<std::uint32_t>((kind * 0x9e3779b97f4a7c15U) >> 33);
 }
 
+/// What an optimizer does is a step whatever else goes on; then what the script calls one. What repeats may be anything, so
+/// it counts only where there is neither.
+void find_steps(const StepMarks& marks, const StepFinder& finder, LiveRank& out) {
+  const std::vector<OptimizerStep> optimizers = marks.optimizers();
+  if (!optimizers.empty()) {
+    out.steps_by = LiveStepsBy::kOptimizer;
+    out.steps = finder.by_optimizer(optimizers);
+  }
+  if (out.steps.empty() && !marks.marked().empty()) {
+    out.steps_by = LiveStepsBy::kMarks;
+    out.steps = finder.between(marks.marked());
+  }
+  if (out.steps_by != LiveStepsBy::kNothing) return;
+  out.steps = finder.by_repetition();
+  if (!out.steps.empty()) out.steps_by = LiveStepsBy::kRepetition;
+}
+
 }  // namespace
 
 void Account::add(const ToldTask& told, const Processor& on, std::string_view name) {
   ++tasks_;
-  end_ = std::max(end_, told.task.end);
+  // Whether a sleep ends before its process does, only the session knows.
+  end_ = std::max(end_, told.note.act == Act::kSleep ? told.task.start : told.task.end);
   if (on.kind == Processor::Kind::kHub) return;
   Rank& rank = ranks_[on.rank];
   const auto [start, end] = std::pair(told.task.start, told.task.end);
   switch (told.task.kind) {
     case TaskKind::kCompute:
       rank.activity.add(Activity::Of::kCompute, start, end);
-      rank.streams[on.id].work(told.task.name, start, end);
+      rank.streams[on.id].work(told.task.name, start, end, told.note.launcher);
       ++rank.kernels[on.id];
       break;
     case TaskKind::kTransfer:
@@ -31,13 +49,17 @@ void Account::add(const ToldTask& told, const Processor& on, std::string_view na
       break;
     case TaskKind::kCopy:
       rank.activity.add(Activity::Of::kCopy, start, end);
-      rank.streams[on.id].work(number_of_copy(told.note), start, end);
+      rank.streams[on.id].work(number_of_copy(told.note), start, end, told.note.launcher);
       break;
     case TaskKind::kSync:
       rank.activity.add(Activity::Of::kHostWait, start, end);
       break;
+    case TaskKind::kLaunch:
+      rank.marks.launch(told.task.processor);
+      break;
     default:
-      if (told.note.act == Act::kMark) rank.marks.mark(name, told.note.detail == 1, end);
+      if (told.note.act == Act::kMark)
+        rank.marks.mark(name, told.note.detail == 1, told.task.task, told.task.processor);
   }
 }
 
@@ -47,14 +69,12 @@ std::vector<LiveRank> Account::ranks() const {
     LiveRank& out = all.emplace_back();
     out.rank = number;
     out.times = rank.activity.times();
-    out.steps = rank.marks.steps();
     for (const auto& [stream, kernels] : rank.kernels) out.kernels += kernels;
     // The stream that has most to do says best what repeats.
     const auto busiest = std::max_element(
         rank.streams.begin(), rank.streams.end(),
         [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-    if (out.steps.empty() && busiest != rank.streams.end()) out.steps = busiest->second.steps();
-    if (out.steps.empty()) out.steps = rank.marks.by_optimizer();
+    if (busiest != rank.streams.end()) find_steps(rank.marks, busiest->second, out);
   }
   return all;
 }

@@ -56,58 +56,6 @@ TEST(LiveActivity, PartsAreThoseOfEveryInstant) {
   }
 }
 
-TEST(LiveSteps, ALoopInALoopIsOneStep) {
-  // Three layers of (1 2 3), a loss, three layers back, an optimiser; a beginning and an end besides.
-  std::vector<std::uint32_t> sequence = {40, 41, 42};
-  const std::size_t begin = sequence.size();
-  const std::vector<std::uint32_t> step = {1, 2, 3, 1, 2, 3, 1, 2, 3, 9, 5, 4, 5, 4, 5, 4, 8, 8};
-  for (int i = 0; i < 5; ++i) sequence.insert(sequence.end(), step.begin(), step.end());
-  sequence.push_back(50);
-  const Repetition found = find_repetition(sequence);
-  EXPECT_EQ(found.period, step.size());
-  EXPECT_EQ(found.begin, begin);
-  EXPECT_EQ(found.end, begin + 5 * step.size());
-}
-
-TEST(LiveSteps, WhatNeverRepeatsHasNone) {
-  EXPECT_EQ(find_repetition({}).period, 0u);
-  EXPECT_EQ(find_repetition({1}).period, 0u);
-  EXPECT_EQ(find_repetition({1, 2, 3, 4, 5, 6, 7, 8, 9}).period, 0u);
-}
-
-TEST(LiveSteps, WhatRepeatsInALittleOfTheWorkIsNoStep) {
-  StepFinder finder;  // two steps that differ, each with three layers
-  for (const std::uint32_t what :
-       {1, 2, 1, 2, 1, 2, 30, 31, 32, 33, 1, 2, 1, 2, 1, 2, 30, 41, 42, 43, 44})
-    finder.work(what, us(1), us(2));
-  EXPECT_TRUE(finder.steps().empty());
-}
-
-TEST(LiveSteps, AnOptimizersEndsTellSteps) {
-  StepMarks marks;
-  for (std::uint32_t i = 0; i < 6; ++i) {
-    EXPECT_EQ(marks.by_optimizer().size(), i > 4 ? i - 1 : 0)
-        << i;  // between few the host runs ahead
-    marks.mark("Optimizer.step#SGD.step", true, us(10 * i));
-    marks.mark("Optimizer.step#SGD.step", false, us(10 * i + 2));
-  }
-  ASSERT_EQ(marks.by_optimizer().size(), 5u);
-  EXPECT_EQ(marks.by_optimizer()[0].start, us(2));
-  EXPECT_EQ(marks.by_optimizer()[0].end, us(12));
-  EXPECT_TRUE(marks.steps().empty());
-}
-
-TEST(LiveSteps, MarksOfTheScriptAreItsSteps) {
-  StepMarks marks;
-  marks.mark("ProfilerStep#1", true, us(1));
-  marks.mark("forward", true, us(2));
-  marks.mark("forward", false, us(3));
-  marks.mark("ProfilerStep#1", false, us(4));
-  ASSERT_EQ(marks.steps().size(), 1u);
-  EXPECT_EQ(marks.steps()[0].start, us(1));
-  EXPECT_EQ(marks.steps()[0].end, us(4));
-}
-
 ToldTask told(TaskKind kind, Time start, Time end, TaskNote note, GrowingTask number) {
   ToldTask one;
   one.task.task = number;

@@ -20,11 +20,12 @@ class RunReporter {
   void take(Session& session, Time before);
   Time end() const { return account_.end(); }  ///< of the tasks so far
   /// All that tasks and their prices say. @param work that the session asked
-  LiveReport report(const ClusterWork& work) const;
+  LiveReport report(const ClusterWork& work, const Session& session) const;
 
  private:
   std::string label_;
   Account account_;
+  Time passed_;                               ///< nothing happens before
   std::shared_ptr<TimelineWriter> timeline_;  // also the report's; null: nobody wants it
 };
 

@@ -364,7 +364,7 @@ void TimelineWriter::TraceMaker::add_steps(const Rank& rank, std::vector<Row>& r
     row.track = static_cast<std::uint32_t>(thread - rank.track_ids.begin());
     row.correlation = static_cast<std::int64_t>(i + 1);  // its number: it has no other name
     row.start = called_at(steps[i].start);
-    row.end = std::max(row.start, i + 1 < steps.size() ? called_at(steps[i + 1].start) : end);
+    row.end = std::max(row.start, i + 1 < steps.size() ? called_at(steps[i].end) : end);
     rows.push_back(row);
   }
 }

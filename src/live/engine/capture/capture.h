@@ -29,6 +29,7 @@ struct CaptureFacts {
   std::uint32_t chips_per_node = 0;
   std::uint64_t memory_bytes = 0;  ///< of a chip, as programs saw it
   std::string host;                ///< HostTable::toml()
+  std::string operators;           ///< file of the user's own; empty: none
   double host_factor = 0;          ///< of measured host time; 0: it was modelled
 };
 
@@ -38,6 +39,7 @@ struct CapturedRow {
     kRecord,
     kProcess,  ///< one came: `rank`
     kLost,     ///< one is gone
+    kStopped,  ///< a thread has stopped, and nobody says when it goes on
     kAnswer,  ///< a thread was answered more than a time: status in `duration_ns`, value in word[0]
   };
   Kind kind = Kind::kRecord;
@@ -49,7 +51,8 @@ struct CapturedRow {
 /// A file, read.
 struct Capture {
   CaptureFacts facts;
-  LiveReport ending;  ///< what no task says: failure, memory, values that nobody computed
+  LiveReport ending;           ///< what no task says: failure, memory, values that nobody computed
+  std::uint64_t restarts = 0;  ///< how often a launcher started the ranks again
   std::vector<std::string> texts;
   std::vector<CapturedRow> rows;
 
@@ -70,6 +73,7 @@ class CaptureWriter final : public SessionListener {
   void took(std::uint32_t process, std::uint32_t thread, const Record& record,
             std::string_view signature) override;
   void lost(std::uint32_t process) override;
+  void stopped(std::uint32_t process, std::uint32_t thread) override;
   void answered(const SessionAnswer& answer) override;
 
   /// The run is over. @return bytes of the file

@@ -47,6 +47,7 @@ enum class Fact : protozero::pbf_tag_type {
   kMemoryBytes,
   kHost,
   kHostFactor,
+  kOperators,
 };
 
 /// How it ended, in the last block.
@@ -62,6 +63,7 @@ enum class Ending : protozero::pbf_tag_type {
   kAssumed,
   kMemoryRank,   ///< followed by
   kMemoryBytes,  ///< the most that it had
+  kRestarts,     ///< how often a launcher started the ranks again
 };
 
 }  // namespace flopcast::live

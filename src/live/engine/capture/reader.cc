@@ -120,6 +120,9 @@ class Reader {
       case Fact::kHostFactor:
         facts.host_factor = in.get_double();
         break;
+      case Fact::kOperators:
+        facts.operators = in.get_string();
+        break;
       default:
         in.skip();
     }
@@ -167,6 +170,9 @@ class Reader {
         if (ending.ranks.empty()) ending.ranks.emplace_back();
         ending.ranks.back().most_memory = in.get_uint64();
         break;
+      case Ending::kRestarts:
+        capture_.restarts = in.get_uint64();
+        break;
       default:
         in.skip();
     }
@@ -205,7 +211,7 @@ class Reader {
     row.kind = static_cast<CapturedRow::Kind>(kind);
     record.act = static_cast<Act>(act);
     fits = fits && row.rank == rank && row.kind <= CapturedRow::Kind::kAnswer &&
-           record.act <= Act::kExit && record.signature <= capture_.texts.size() &&
+           record.act <= Act::kWakes && record.signature <= capture_.texts.size() &&
            row.thread < Region::kThreads;
     if (row.kind == CapturedRow::Kind::kProcess) {
       ++processes_;

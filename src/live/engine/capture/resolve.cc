@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace flopcast::live {
@@ -16,7 +17,7 @@ constexpr std::size_t kSettleAfter = std::size_t{1} << 14;
 
 bool is_question(Act act) {
   return act == Act::kAskEvent || act == Act::kAskStream || act == Act::kElapsed ||
-         act == Act::kAskSpan;
+         act == Act::kAskSpan || act == Act::kAskUse;
 }
 
 /// Threads in real time ask as often as the real scheduler lets them, and are told nothing here: the question counts as
@@ -88,6 +89,9 @@ class Teller {
         const auto [before, is_first] = last.try_emplace(thread, i);
         if (!is_first) next_[std::exchange(before->second, i)] = i;
         ++rows_;
+      } else if (row.kind == CapturedRow::Kind::kStopped) {
+        const auto before = last.find(thread);
+        if (before != last.end()) stops_.insert(before->second);
       } else if (row.kind == CapturedRow::Kind::kAnswer) {
         const auto asked = last.find(thread);
         if (asked != last.end()) answers_[asked->second] = i;
@@ -116,7 +120,7 @@ class Teller {
         while (process.first < process.rows.size()) {
           const std::uint32_t row = process.rows[process.first];
           if (is_told_[row] == 0) {
-            if (!may_be_told(process, row) || !came_in_time(row)) break;
+            if (!may_be_told(process, row) || !came_in_time(process, row)) break;
             if (auto problem = tell_row(process, row)) return problem;
             moved = true;
           }
@@ -141,8 +145,11 @@ class Teller {
   }
 
   /// What came from outside came after all that had been heard before it.
-  bool came_in_time(std::uint32_t row) const {
-    return !woken_from_outside(capture_.rows[row].record) || all_before_ >= row;
+  bool came_in_time(const Process& process, std::uint32_t row) const {
+    const CapturedRow& what = capture_.rows[row];
+    const auto thread = process.threads.find(what.thread);
+    const bool unheard = thread != process.threads.end() && stops_.contains(thread->second.last);
+    return (!unheard && !woken_from_outside(what.record)) || all_before_ >= row;
   }
 
   std::optional<Diagnostic> tell_row(Process& process, std::uint32_t row) {
@@ -165,6 +172,7 @@ class Teller {
   /// A thread that goes on only when it is woken, or no more, holds nobody up.
   void runs_on(const CapturedRow& what, std::uint32_t row) {
     const std::uint32_t next = next_[row];
+    if (stops_.contains(row)) return session_.stand_still(what.process, what.thread, true);
     if (next == kNone || capture_.rows[next].record.act == Act::kWoken)
       session_.stand_still(what.process, what.thread);
   }
@@ -186,7 +194,8 @@ class Teller {
     if (told.duration_ns == answer.status && told.word[0] == answer.value) return;
     if (retold_.differs++ != 0) return;
     retold_.first = fmt::format("rank {} {}", processes_[asked.process].rank,
-                                asked.record.act == Act::kIdle      ? "waited with a time-out"
+                                asked.record.act == Act::kAskUse    ? "asked what its GPU does"
+                                : asked.record.act == Act::kIdle    ? "waited with a time-out"
                                 : asked.record.act == Act::kElapsed ? "asked how long its GPU took"
                                 : asked.record.act == Act::kAskSpan
                                     ? "asked when its GPU did something"
@@ -218,6 +227,8 @@ class Teller {
   std::vector<std::uint8_t> is_told_;                         ///< by row
   std::vector<std::uint32_t> next_;                           ///< row of the same thread, by row
   std::unordered_map<std::uint32_t, std::uint32_t> answers_;  ///< row of the answer, by row
+  std::unordered_set<std::uint32_t>
+      stops_;  ///< rows after which their thread stopped without a word
   std::size_t rows_ = 0, told_ = 0;
   std::uint32_t there_ = 0;     ///< processes that have come
   std::size_t all_before_ = 0;  ///< all records before this row are told
@@ -228,6 +239,22 @@ class Teller {
 
 Result<Retold> retell(const Capture& capture, Session& session,
                       const std::function<void()>& settle) {
+  // What processes hand each other has the time that it had.
+  const bool has_children =
+      std::any_of(capture.rows.begin(), capture.rows.end(), [](const CapturedRow& row) {
+        return row.kind == CapturedRow::Kind::kRecord && row.record.act == Act::kFork;
+      });
+  if (has_children) {
+    return Diagnostic{ErrorCode::kNoAnswer, "capture",
+                      "ranks of the run started processes of their own (DataLoader's workers, "
+                      "say), whose hand-overs are as long as they were then",
+                      "run the script itself on that cluster"};
+  }
+  if (capture.restarts > 0) {
+    return Diagnostic{ErrorCode::kNoAnswer, "capture",
+                      "ranks of the run were started again, at the time when one had failed there",
+                      "run the script itself on that cluster"};
+  }
   return Teller(capture, session).tell(settle);
 }
 

@@ -28,6 +28,7 @@ std::string facts_block(const CaptureFacts& facts) {
   out.add_uint64(tag(Fact::kMemoryBytes), facts.memory_bytes);
   out.add_string(tag(Fact::kHost), facts.host);
   out.add_double(tag(Fact::kHostFactor), facts.host_factor);
+  out.add_string(tag(Fact::kOperators), facts.operators);
   return bytes;
 }
 
@@ -51,6 +52,7 @@ std::string ending_block(const LiveReport& ending) {
     out.add_int32(tag(Ending::kMemoryRank), rank.rank);
     out.add_uint64(tag(Ending::kMemoryBytes), rank.most_memory);
   }
+  out.add_uint64(tag(Ending::kRestarts), ending.restarts.size());
   return bytes;
 }
 
@@ -157,6 +159,14 @@ void CaptureWriter::lost(std::uint32_t process) {
   CapturedRow row;
   row.kind = CapturedRow::Kind::kLost;
   row.process = process;
+  state_->add(row);
+}
+
+void CaptureWriter::stopped(std::uint32_t process, std::uint32_t thread) {
+  CapturedRow row;
+  row.kind = CapturedRow::Kind::kStopped;
+  row.process = process;
+  row.thread = thread;
   state_->add(row);
 }
 

@@ -22,6 +22,11 @@ struct Daemon::Peer {
   std::uint32_t threads() const {
     return region ? std::min(region->threads.load(std::memory_order_acquire), Region::kThreads) : 0;
   }
+  /// Of a child of a process of the run its own, not that of its parent, who said hello for it.
+  pid_t pid() const {
+    const pid_t own = region ? region->pid.load(std::memory_order_relaxed) : 0;
+    return own > 0 ? own : hello.pid;
+  }
   ~Peer() {
     if (region) ::munmap(region, sizeof(Region));
   }

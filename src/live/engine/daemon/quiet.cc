@@ -128,9 +128,24 @@ std::optional<ThreadTimes> times_of(pid_t process, pid_t thread) {
   return times;
 }
 
-std::string program_of(pid_t process) {
+bool has_ended(pid_t process) {
   KernelFile file;
-  const auto name = file.read(AT_FDCWD, fmt::format("/proc/{}/comm", process).c_str());
+  const auto stat = file.read(AT_FDCWD, fmt::format("/proc/{}/stat", process).c_str());
+  if (!stat) return true;
+  std::string_view left = stat->substr(stat->rfind(')') + 1);
+  constexpr std::size_t kStateBegin = 1;  // behind a blank
+  const char state = left.size() > kStateBegin ? left[kStateBegin] : 'X';
+  if (state == 'Z' || state == 'X') return true;
+  left.remove_prefix(kStateBegin + 1);
+  for (int i = 0; i < 5; ++i) number_at<std::int64_t>(left);  // who it belongs to
+  constexpr std::uint64_t kExiting = 4;                       // PF_EXITING
+  return (number_at<std::uint64_t>(left).value_or(0) & kExiting) != 0;
+}
+
+std::string name_of(pid_t process, pid_t thread) {
+  KernelFile file;
+  const auto name =
+      file.read(AT_FDCWD, fmt::format("/proc/{}/task/{}/comm", process, thread).c_str());
   return name ? std::string(name->substr(0, name->find('\n'))) : std::string();
 }
 

@@ -53,7 +53,9 @@ struct ThreadTimes {
 };
 /// None if it is gone.
 std::optional<ThreadTimes> times_of(pid_t process, pid_t thread);
-/// A program's name, as the kernel keeps it; empty if it is gone.
-std::string program_of(pid_t process);
+/// Whether a process has ended, or is about to: it runs no program any more, not even another.
+bool has_ended(pid_t process);
+/// The name of a process's thread, as the kernel keeps it; empty if it is gone.
+std::string name_of(pid_t process, pid_t thread);
 
 }  // namespace flopcast::live

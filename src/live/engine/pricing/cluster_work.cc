@@ -50,8 +50,11 @@ Time ClusterWork::kernel(const Record& record, std::string_view signature) {
 Time ClusterWork::copy(const Record& record) {
   const std::uint64_t bytes = record.word[0];
   if (record.act == Act::kFill) return kernels_.fill_on_chip(bytes);
-  if (static_cast<CopyKind>(record.word[1]) == CopyKind::kDeviceToDevice)
-    return kernels_.copy_on_chip(bytes);
+  const auto kind = static_cast<CopyKind>(record.word[1]);
+  if (kind == CopyKind::kDeviceToDevice) return kernels_.copy_on_chip(bytes);
+  // Chips of a node are alike, and so are their links.
+  if (kind == CopyKind::kPeer)
+    return transfers_.alone({Collective::kSend, static_cast<std::int64_t>(bytes), {0, 1}});
   const double seconds = kCopyLatency + static_cast<double>(bytes) / host_link_.value;
   return on_clock({seconds});
 }

@@ -34,6 +34,31 @@ TEST(LiveDeviceFacts, AreThoseOfTheMachineThatIsDescribed) {
   EXPECT_EQ(other.major * 10 + other.minor, 121u);
 }
 
+TEST(LiveDeviceFacts, ClocksAndCoresAreThoseOfThePublishedRates) {
+  EXPECT_EQ(facts_of("h100").clock_khz, 1'980'000u);
+  EXPECT_EQ(facts_of("h100").cores * facts_of("h100").lanes, 16896u);
+  EXPECT_EQ(facts_of("a100").clock_khz, 1'410'000u);
+  EXPECT_EQ(facts_of("a100").cores * facts_of("a100").lanes, 6912u);
+  EXPECT_EQ(facts_of("v100").clock_khz, 1'530'000u);
+  EXPECT_EQ(facts_of("h100").power_mw, 700'000u);
+  EXPECT_EQ(facts_of("h100").pcie_generation, 5u);
+}
+
+TEST(LiveDeviceFacts, LinksAreThoseOfTheNode) {
+  const auto links_of = [](const char* cluster) {
+    const Catalog& catalog = Catalog::builtin();
+    return device_facts(*catalog.cluster(cluster), catalog);
+  };
+  const DeviceFacts hopper = links_of("dgx-h100"), ampere = links_of("2 x dgx-a100");
+  EXPECT_EQ(hopper.nvlinks, 18u);
+  EXPECT_EQ(hopper.nvlink_version, 6u);
+  EXPECT_EQ(hopper.nvlink_switch, 1u);
+  EXPECT_EQ(hopper.nvlink_group, 8u);
+  EXPECT_EQ(ampere.nvlinks, 12u);
+  EXPECT_EQ(ampere.nvlink_version, 4u);
+  EXPECT_EQ(links_of("h100").nvlinks, 0u);  // a chip alone
+}
+
 TEST(LiveDeviceFacts, EveryChipHasSomeMemory) {
   for (const Chip& chip : Catalog::builtin().chips())
     EXPECT_LE(static_cast<double>(device_facts(chip).memory_bytes), chip.hbm_capacity.value)

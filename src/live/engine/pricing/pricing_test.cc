@@ -103,6 +103,14 @@ TEST(LiveKernels, PyTorchsOwnAttentionHasItsOwnRate) {
   EXPECT_EQ(slower.price(other, 1), alone.price(other, 1));
 }
 
+TEST(LiveKernels, OneThatOnlyWaitsTakesItsCycles) {
+  KernelPrices prices = prices_of("h100");
+  EXPECT_NEAR(prices.price("spin 1980000000 spin_kernel", 1).seconds(), 1, 1e-3);
+  EXPECT_NEAR(prices.price("spin 198000000 spin_kernel", 1).seconds(), 0.1, 1e-4);
+  EXPECT_GT(prices.price("spin 0 spin_kernel", 1), Time{});
+  EXPECT_TRUE(prices.unknown().empty());
+}
+
 TEST(LiveKernels, NothingIsFreeAndTheUnknownIsCounted) {
   KernelPrices prices = prices_of("h100");
   const Time small = prices.price("kernel mystery", 256);

@@ -115,9 +115,10 @@ std::optional<Diagnostic> Session::State::disagreement(Meeting& meeting) const {
     if (agree(first, other)) continue;
     return Diagnostic{
         ErrorCode::kBadInput, "live run",
-        fmt::format("ranks {} and {} differ: rank {} calls {}, rank {} calls {}", first.rank,
-                    other.rank, first.rank, text_of_call(meeting.key, first), other.rank,
-                    text_of_call(meeting.key, other)),
+        fmt::format("ranks {} and {} differ: rank {} calls {}{}, rank {} calls {}{}", first.rank,
+                    other.rank, first.rank, text_of_call(meeting.key, first),
+                    lines_of(meeting, {first.rank}), other.rank, text_of_call(meeting.key, other),
+                    lines_of(meeting, {other.rank})),
         "every rank of a communicator makes the same calls in the same order"};
   }
   return std::nullopt;
@@ -127,7 +128,7 @@ std::optional<Diagnostic> Session::State::disagreement(Meeting& meeting) const {
 /// @return when its transfer is over
 Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
                                            const Record& record, GrowingTask arrival, Time called,
-                                           CallKey& key) {
+                                           std::string_view line, CallKey& key) {
   Meeting& meeting = meeting_of(member, record);
   key = meeting.key;
   if (meeting.come.empty()) {
@@ -139,7 +140,8 @@ Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
                     static_cast<std::int64_t>(record.word[2]),
                     arrival,
                     process.number,
-                    called};
+                    called,
+                    names.intern(line)};
   will_be_watched(called);
   run.keep(arrival);
   meeting.come.push_back(comer);
@@ -200,7 +202,7 @@ std::uint32_t Session::State::ranks_of(const std::vector<CallKey>& calls) {
 /// Collects the calls of a group call; its last one puts one kernel on the stream, which ends when all
 /// its transfers have.
 std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& thread,
-                                                      const Record& record) {
+                                                      const Record& record, std::string_view line) {
   const std::string_view name = word_for(op_of(record.word[1]));
   thread.group_call.push_back(record);
   const bool last = thread.group_call.size() >= calls_together(record);
@@ -223,7 +225,7 @@ std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& 
     if (member == process.members.end()) return not_a_member(process);
     CallKey& key = calls.emplace_back();
     const Result<GrowingTask> transfer =
-        arrive(process, member->second, one, arrival, thread.clock, key);
+        arrive(process, member->second, one, arrival, thread.clock, line, key);
     if (!transfer) return transfer.error();
     note_call(one, key, note);
     after.push_back({*transfer, Time{}, EdgeKind::kRendezvous, false, true});

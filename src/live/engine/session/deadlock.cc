@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "live/engine/session/state.h"
 
@@ -73,6 +74,20 @@ std::string Session::State::text_of_call(const CallKey& key, const Comer& comer)
                      comer.bytes, key.number, key.group, ranks_in_words(ranks));
 }
 
+/// " (train.py:41)": where these ranks called it; nothing where that is not known.
+std::string Session::State::lines_of(const Meeting& meeting,
+                                     const std::vector<std::int32_t>& ranks) const {
+  constexpr std::size_t kMost = 4;
+  std::set<std::string_view> lines;
+  for (const Comer& comer : meeting.come) {
+    const bool asked = std::find(ranks.begin(), ranks.end(), comer.rank) != ranks.end();
+    if (asked && !names[comer.line].empty()) lines.insert(names[comer.line]);
+  }
+  if (lines.empty()) return {};
+  if (lines.size() > kMost) return fmt::format(" (at {} lines)", lines.size());
+  return fmt::format(" ({})", fmt::join(lines, ", "));
+}
+
 std::string Session::State::deadlock() const {
   std::string text;
   std::map<std::int32_t, bool> missed;
@@ -86,9 +101,14 @@ std::string Session::State::deadlock() const {
     Comer call = meeting.come.front();
     call.op = static_cast<std::uint64_t>(meeting.what.op) << 32 | (call.op & 0xffffffff);
     text += text_of_call(meeting.key, call);
-    if (!there.empty()) text += fmt::format("; {} wait in it", ranks_in_words(there));
-    if (!behind.empty())
-      text += fmt::format("; {} called it behind work that has not ended", ranks_in_words(behind));
+    if (!there.empty()) {
+      text += fmt::format("; {} {} in it{}", ranks_in_words(there),
+                          there.size() == 1 ? "waits" : "wait", lines_of(meeting, there));
+    }
+    if (!behind.empty()) {
+      text += fmt::format("; {} called it behind work that has not ended{}", ranks_in_words(behind),
+                          lines_of(meeting, behind));
+    }
     if (!missing.empty()) text += fmt::format("; {} never called it", ranks_in_words(missing));
     text += '\n';
     for (const std::int32_t rank : missing) missed[rank] = true;

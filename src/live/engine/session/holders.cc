@@ -51,11 +51,14 @@ std::vector<Holder> Session::outsiders() const {
   return found;
 }
 
-void Session::stands_still(const Holder& holder) {
-  Thread& thread = state_->processes[holder.process].threads[holder.thread];
+void Session::stand_still(std::uint32_t process, std::uint32_t number, bool unheard) {
+  const auto found = state_->processes[process].threads.find(number);
+  if (found == state_->processes[process].threads.end()) return;
+  Thread& thread = found->second;
   if (thread.doing != Doing::kRuns) return;
   thread.doing = Doing::kIdles;
-  thread.unheard = true;
+  thread.unheard = unheard;
+  if (unheard && state_->listener) state_->listener->stopped(process, number);
 }
 
 std::uint64_t Session::progress() const { return state_->progress; }

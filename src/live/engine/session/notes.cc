@@ -1,5 +1,6 @@
 // What is kept of records until their tasks are given to whoever shows the run.
 #include <algorithm>
+#include <map>
 
 #include "live/engine/session/state.h"
 
@@ -64,14 +65,15 @@ std::vector<ToldTask> Session::take_settled(Time before) {
 }
 
 std::size_t Session::waiting() const {
-  const auto runs = [](const auto& one) {
-    return one.second.doing == Doing::kRuns && !one.second.helper;
-  };
-  const auto waits = [&runs](const Process& process) {
-    return std::none_of(process.threads.begin(), process.threads.end(), runs);
-  };
+  std::map<std::int32_t, bool> waits;  // by rank, of those that live
+  for (const Process& process : state_->processes) {
+    if (process.child || !state_->lives(process.rank)) continue;
+    bool& all = waits.try_emplace(process.rank, true).first->second;
+    for (const auto& [number, thread] : process.threads)
+      all = all && (thread.doing != Doing::kRuns || thread.helper);
+  }
   return static_cast<std::size_t>(
-      std::count_if(state_->processes.begin(), state_->processes.end(), waits));
+      std::count_if(waits.begin(), waits.end(), [](const auto& one) { return one.second; }));
 }
 
 }  // namespace flopcast::live

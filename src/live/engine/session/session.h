@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,7 @@ class SessionListener {
   virtual void took(std::uint32_t process, std::uint32_t thread, const Record& record,
                     std::string_view signature) = 0;
   virtual void lost(std::uint32_t process) = 0;
+  virtual void stopped(std::uint32_t process, std::uint32_t thread) = 0;  ///< without being heard
   virtual void answered(const SessionAnswer& answer) = 0;  ///< that says more than a time
 };
 
@@ -72,6 +74,12 @@ struct Holder {
   std::int32_t rank = 0;
   Time at;
   std::string call;  ///< the last that was heard of; empty: none
+};
+
+/// Ranks that failed and were started again.
+struct Restart {
+  std::int32_t rank = 0;  ///< the first that failed
+  Time at;                ///< when it did: its ranks begin again then
 };
 
 class Session {
@@ -85,6 +93,9 @@ class Session {
   /// A process of the application, whose first thread runs from now on. All of them are to be there
   /// before any is answered. @return its number, from 0
   std::uint32_t add_process(std::int32_t rank);
+  /// A process that another one is about to start: it begins where that one says so (Act::kFork, whose word is then
+  /// this number), and holds nobody up before.
+  std::uint32_t add_child(std::int32_t rank);
   /// What one of its threads wrote, in the order in which it wrote. @param signature text of the record's
   /// signature. @return what is wrong with it: such a process cannot go on
   std::optional<Diagnostic> take(std::uint32_t process, std::uint32_t thread, const Record& record,
@@ -92,10 +103,14 @@ class Session {
   /// The same where the order of the process's calls is already known to be that of these records.
   std::optional<Diagnostic> retake(std::uint32_t process, std::uint32_t thread,
                                    const Record& record, std::string_view signature);
-  /// The thread says nothing before it is woken, and is not heard to say so.
-  void stand_still(std::uint32_t process, std::uint32_t thread);
+  /// The thread has stopped without a word: it stands still until it says something.
+  /// @param unheard nobody says when it goes on, either: it is in a call that nobody watches. Then it goes on where the run is
+  void stand_still(std::uint32_t process, std::uint32_t thread, bool unheard = false);
   /// The process is gone, whatever it was about to say.
-  void lose(std::uint32_t process);
+  /// @param failed it did not end well: its launcher may start ranks again
+  void lose(std::uint32_t process, bool failed = false);
+  /// Failures after which a launcher started ranks again.
+  const std::vector<Restart>& restarts() const;
 
   /// @param is_quiet whether nothing goes on that takes real time and may wake a thread that stands still. It is asked before
   /// anybody's time is up, with the leap that the run's time would take; as long as it says no, nobody's is
@@ -130,16 +145,13 @@ class Session {
 
   /// As GrowingRun::take_settled.
   std::vector<ToldTask> take_settled(Time before);
-  /// Processes of which every thread waits, idles or has ended.
+  /// Ranks of which every thread waits, idles or has ended, but those that are gone.
   std::size_t waiting() const;
   /// Threads that run, as far as is known: nothing happens that is later than the first of them, and so no other can be
   /// answered. Earliest first.
   std::vector<Holder> holders() const;
   /// Processes whose threads stand still though none of the run does anything first: they wait for something else.
   std::vector<Holder> outsiders() const;
-  /// A thread that has stopped without a word, in a call that nobody watches: it is taken for one that stands still until it
-  /// says something.
-  void stands_still(const Holder& thread);
   /// So many records have been taken that are work: neither sleep, nor standing still, nor a question.
   std::uint64_t progress() const;
 

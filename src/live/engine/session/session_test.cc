@@ -170,6 +170,110 @@ TEST(LiveSession, WhoIsWokenFromOutsideGoesOnWhereTheRunIs) {
   EXPECT_EQ(one.answer().at, us(1000));
 }
 
+/// A rank, and a child of it, each of one thread.
+class Family {
+ public:
+  Family() : session_(work_, kTimes) {
+    session_.add_process(0);
+    child_ = session_.add_child(0);
+  }
+  void say(std::uint32_t process, Record record) {
+    record.number = numbers_[process]++;
+    const auto problem = session_.take(process, 0, record, "x");
+    EXPECT_FALSE(problem) << problem->text();
+  }
+  /// The child begins at 10.
+  void begin() {
+    Record fork = call(Act::kFork, 10, 0);
+    fork.word[0] = child_;
+    fork.flags = kAnswerWanted;
+    say(0, fork);
+    EXPECT_EQ(answers(), (Answers{{0, us(10), 0}}));
+  }
+  using Answers = std::vector<std::tuple<std::uint32_t, Time, std::uint32_t>>;
+  /// Process, time and status of each.
+  Answers answers() {
+    Answers all;
+    for (const SessionAnswer& one : session_.advance())
+      all.emplace_back(one.process, one.at, one.status);
+    return all;
+  }
+  Session& session() { return session_; }
+
+ private:
+  PlainWork work_;
+  Session session_;
+  std::uint32_t child_ = 0, numbers_[2] = {};
+};
+
+Record at_channel(Act act, std::uint64_t count) {
+  Record record = call(act, 0, 0);
+  record.word[0] = 7;
+  record.word[1] = count;
+  return record;
+}
+
+TEST(LiveSession, AChildBeginsWhereItsParentIsAndHoldsNobodyUpBefore) {
+  Family family;
+  family.say(0, until(Act::kSleep, 5));
+  EXPECT_EQ(family.answers(), (Family::Answers{{0, us(5), 0}}));
+  Record fork = call(Act::kFork, 10, 0);
+  fork.word[0] = 1;
+  fork.flags = kAnswerWanted;
+  family.say(0, fork);
+  EXPECT_EQ(family.answers(), (Family::Answers{{0, us(15), 0}}));
+  family.say(0, until(Act::kSleep, 100));
+  EXPECT_TRUE(family.answers().empty());  // the child is at 15
+  family.say(1, until(Act::kSleep, 20));
+  EXPECT_EQ(family.answers(), (Family::Answers{{1, us(35), 0}}));
+  family.session().lose(1);
+  EXPECT_EQ(family.answers(), (Family::Answers{{0, us(115), 0}}));
+  fork.number = 3;
+  EXPECT_TRUE(family.session().take(0, 0, fork, "x"));  // it has begun already
+}
+
+/// The waker's record and the waiter's come by two rings, in either order.
+TEST(LiveSession, WhoWaitsAtAChannelRunsFromTheWakersTimeOn) {
+  for (const bool waker_first : {false, true}) {
+    Family family;
+    family.begin();
+    const auto wait = [&] {
+      family.say(1, at_channel(Act::kWaitsFor, 0));
+      family.say(1, until(Act::kIdle, 100));
+    };
+    if (!waker_first) wait();
+    family.say(0, until(Act::kSleep, 50));
+    if (!waker_first) EXPECT_EQ(family.answers(), (Family::Answers{{0, us(60), 0}}));
+    if (waker_first) EXPECT_TRUE(family.answers().empty());  // the child may still do something
+    Record wakes = at_channel(Act::kWakes, 1);
+    if (waker_first) wait();
+    if (waker_first) EXPECT_EQ(family.answers(), (Family::Answers{{0, us(60), 0}}));
+    family.say(0, wakes);
+    family.say(0, until(Act::kSleep, 500));
+    EXPECT_TRUE(
+        family.answers().empty());  // the child goes on at 60: its time-out at 110 does not come
+    Record woken = at_channel(Act::kWoken, 1);
+    woken.word[0] = ~std::uint32_t{0};
+    woken.word[3] = 60'000;
+    family.say(1, woken);
+    EXPECT_EQ(family.answers(), (Family::Answers{{1, us(60), 0}}));
+    // It knows of that wake, and nobody comes any more.
+    family.say(1, at_channel(Act::kWaitsFor, 1));
+    family.say(1, until(Act::kIdle, 40));
+    EXPECT_EQ(family.answers(), (Family::Answers{{1, us(100), ETIMEDOUT}}));
+  }
+}
+
+TEST(LiveSession, WhoWaitsAtAChannelUntilATimeBeforeTheWakersWaitsInVain) {
+  Family family;
+  family.begin();
+  family.say(0, call(Act::kMark, 90, 0));  // at 100
+  family.say(0, at_channel(Act::kWakes, 1));
+  family.say(1, at_channel(Act::kWaitsFor, 0));
+  family.say(1, until(Act::kIdle, 40));
+  EXPECT_EQ(family.answers(), (Family::Answers{{1, us(50), ETIMEDOUT}}));
+}
+
 TEST(LiveSession, HelpersHoldNobodyUpAndAreToldHowFarItIs) {
   One one;
   one.say(kernel(5, 100));
@@ -194,6 +298,57 @@ TEST(LiveSession, AProcessThatWaitsForSomethingElseIsNoDeadlock) {
   EXPECT_FALSE(session.take(1, 0, call(Act::kIdle), ""));
   EXPECT_TRUE(session.advance().empty());
   EXPECT_EQ(session.deadlock(), "");
+}
+
+TEST(LiveSession, AThreadThatStopsWithoutAWordHoldsNobodyUp) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 1'000'000;
+  EXPECT_FALSE(session.take(0, 0, sleep, ""));
+  EXPECT_TRUE(session.advance().empty());  // rank 1 might do something first
+  const std::vector<Holder> holders = session.holders();
+  ASSERT_EQ(holders.size(), 1u);
+  EXPECT_EQ(holders[0].rank, 1);
+  session.stand_still(holders[0].process, holders[0].thread, true);
+  EXPECT_TRUE(session.holders().empty());
+  const std::vector<SessionAnswer> answers = session.advance();
+  ASSERT_EQ(answers.size(), 1u);
+  // What it says next comes when the run has come so far.
+  EXPECT_FALSE(session.take(1, 0, call(Act::kMakeStream), ""));
+  ASSERT_EQ(session.holders().size(), 2u);
+  EXPECT_GE(session.holders()[0].at, us(1000));
+}
+
+TEST(LiveSession, RanksThatFailedBeginAgainWhenTheyDid) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 2'000'000;
+  EXPECT_FALSE(session.take(0, 0, sleep, ""));
+  EXPECT_FALSE(session.take(1, 0, sleep, ""));
+  while (!session.advance().empty()) {
+  }
+  session.lose(1, true);
+  session.lose(0, true);  // its launcher ends it
+  EXPECT_TRUE(session.restarts().empty());
+  session.add_process(0);
+  session.add_process(1);
+  ASSERT_EQ(session.restarts().size(), 1u);
+  EXPECT_EQ(session.restarts()[0].rank, 1);
+  EXPECT_GE(session.restarts()[0].at, us(2000));
+  for (const Holder& holder : session.holders()) EXPECT_EQ(holder.at, session.restarts()[0].at);
+  EXPECT_EQ(session.waiting(), 0u);
+  // One that has ended well, and another in its place, is none.
+  session.lose(2, false);
+  session.add_process(0);
+  EXPECT_EQ(session.restarts().size(), 1u);
 }
 
 TEST(LiveSession, RecordsAreActedOnInTheOrderOfTheCalls) {

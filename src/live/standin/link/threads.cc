@@ -60,6 +60,7 @@ Speaker& Link::take_ring() {
   std::construct_at(&speaker);
   speaker.ring = &region_->rings[index];
   speaker.ring->thread.store(0, std::memory_order_relaxed);
+  speaker.ring->left_behind.store(0, std::memory_order_relaxed);
   speaker.index = index;
   speaker.answers = answers;
   speaker.records = records;

@@ -4,6 +4,7 @@
 
 #include "live/standin/api/api.h"
 #include "live/standin/link/link.h"
+#include "live/standin/nccl/caller.h"
 #include "live/standin/nccl/communicator.h"
 #include "live/standin/shim/stream.h"
 
@@ -44,9 +45,13 @@ void send_calls() {
   // Bytes before records: who is told that all have called finds them there.
   const bool captured = !calls.empty() && captures(calls.front().stream);
   if (!captured) bring_bytes(calls);
+  Link::get().own_work(true);
+  const std::uint32_t line = Link::get().number(calling_line());
+  Link::get().own_work(false);
   for (const Collected& one : calls) {
     Work work{one.record};
     work.record.word[3] |= calls.size();
+    work.record.signature = line;
     // They are one launch.
     if (&one != &calls.front()) work.record.duration_ns = 0;
     // A graph brings them at each launch, with its first call.

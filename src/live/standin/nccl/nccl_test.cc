@@ -481,10 +481,10 @@ TEST_F(LiveNcclThreads, ACircleOfWaitsNamesItsCalls) {
       cuda("cudaDeviceSynchronize");
     }
   });
-  EXPECT_NE(problem.find("communicator 0 of ranks 0-1; rank 0 wait in it; rank 1 never called it"),
+  EXPECT_NE(problem.find("communicator 0 of ranks 0-1; rank 0 waits in it; rank 1 never called it"),
             std::string::npos)
       << problem;
-  EXPECT_NE(problem.find("communicator 1 of ranks 0-1; rank 1 wait in it; rank 0 never called it"),
+  EXPECT_NE(problem.find("communicator 1 of ranks 0-1; rank 1 waits in it; rank 0 never called it"),
             std::string::npos)
       << problem;
 }

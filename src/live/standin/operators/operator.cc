@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "live/standin/link/link.h"
-#include "live/standin/operators/captured.h"
+#include "live/standin/shim/captured.h"
 #include "live/standin/operators/text.h"
 #include "live/standin/shim/stream.h"
 #include "live/standin/values/inside.h"

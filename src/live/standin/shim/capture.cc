@@ -4,7 +4,7 @@
 
 #include "live/standin/api/api.h"
 #include "live/standin/link/link.h"
-#include "live/standin/operators/captured.h"
+#include "live/standin/shim/captured.h"
 #include "live/standin/shim/graph.h"
 #include "live/standin/values/inside.h"
 

@@ -27,6 +27,7 @@ using triton::Type;
 /// Memory of this process's devices, and memory of the host that they reach.
 class ReachedMemory final : public triton::DeviceBytes {
  public:
+  explicit ReachedMemory(const std::vector<triton::Given>& arguments) : arguments_(arguments) {}
   const char* readable(std::int64_t address, std::size_t bytes) override {
     char* const at = found(address, bytes);
     if (!at || !on_device_) return at;
@@ -44,6 +45,22 @@ class ReachedMemory final : public triton::DeviceBytes {
     } else {
       written_.emplace_back(at, bytes);
     }
+  }
+  void lost(std::int64_t address, std::size_t bytes) override {
+    const char* const at = found(address, bytes);
+    if (!at || !on_device_) return;
+    overwrite_bytes(at, bytes);
+    Validity::get().taint(at, bytes);
+  }
+  /// To the end of its allocation, or to the next tensor that the kernel has.
+  void lost_within(std::int64_t tensor) override {
+    if (!found(tensor, 1)) return;
+    const auto begin = static_cast<std::uintptr_t>(tensor);
+    std::uintptr_t end = block_.address + block_.bytes;
+    for (const triton::Given& other : arguments_) {
+      if (other.bits > begin && other.bits < end) end = other.bits;
+    }
+    lost(tensor, end - begin);
   }
   /// It was not all that a GPU would have written.
   void taint_written() {
@@ -64,6 +81,7 @@ class ReachedMemory final : public triton::DeviceBytes {
     return reinterpret_cast<char*>(at);
   }
 
+  const std::vector<triton::Given>& arguments_;
   Block block_;  ///< the last that was asked for
   bool on_device_ = false;
   std::vector<std::pair<const char*, std::size_t>> written_;
@@ -96,7 +114,7 @@ Effect executed_launch(const KernelObject& kernel, const LaunchSize& size, void*
           taint = std::move(taints)] {
     if (source->given_up.load(std::memory_order_relaxed) >= kMostTries) return taint();
     Link::get().own_work(true);
-    ReachedMemory memory;
+    ReachedMemory memory(arguments);
     std::string why;
     const triton::Ran ran =
         triton::run_program(source->program, grid, arguments, memory, most * kStepsOfElement, why);

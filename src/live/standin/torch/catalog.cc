@@ -139,6 +139,8 @@ void describe_arguments(const c10::FunctionSchema& schema, Operator& what) {
     known.written = (writes(argument) && !keeps) || statistics;
     known.read = statistics || !(writes(argument) && only_out);
     if (notes != kNotes.end() && notes->second.arguments.count(i) > 0) known.read = false;
+    // beta * self + ...
+    if (i == 0) known.unread_if = schema.argumentIndexWithName("beta").value_or(-1);
     if (const auto made = kMakesMomentum.find(what.name);
         made != kMakesMomentum.end() && made->second.first == i)
       known.unread_if = made->second.second;

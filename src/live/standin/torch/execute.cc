@@ -169,8 +169,7 @@ bool cannot_hold(const Call& call, const Values& outputs) {
     });
   }
   const bool all = integral || call.what.shape_by_data;
-  return !plain ||
-         most > (all ? flopcast_live_values()->integers : flopcast_live_values()->elements);
+  return !plain || most > (all ? flopcast_live_values()->integers : most_of_numbers(call.what));
 }
 
 /// PyTorch's own kernel, for its launches. @return why it failed, where that does not matter
@@ -263,6 +262,13 @@ void put(Values& stack, std::size_t below, const Values& outputs) {
 
 }  // namespace
 
+std::int64_t most_of_numbers(const Operator& what) {
+  // A fill of 1 MiB of fp32, as the core brings those of its own: masks begin as zeros.
+  constexpr std::int64_t kMostFilled = std::int64_t{1} << 18;
+  const bool fills = what.name == "aten::zero_" || what.name == "aten::fill_.Scalar";
+  return std::max(flopcast_live_values()->elements, fills ? kMostFilled : 0);
+}
+
 OwnWork::OwnWork() { flopcast_live_own_work(true); }
 OwnWork::~OwnWork() { flopcast_live_own_work(false); }
 
@@ -276,12 +282,21 @@ OnlyLaunches::~OnlyLaunches() {
   flopcast_live_launches_only(false);
 }
 
+namespace {
+
+bool says_unread(const c10::IValue& value) {
+  if (value.isBool()) return value.toBool();
+  return value.isScalar() && value.toScalar().equal(0);
+}
+
+}  // namespace
+
 bool reads_only_valid(const Call& call) {
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
     const Operator::Argument& argument = call.what.arguments[i];
     if (!argument.read) continue;
     if (argument.unread_if >= 0 &&
-        call.arguments[static_cast<std::size_t>(argument.unread_if)].toBool())
+        says_unread(call.arguments[static_cast<std::size_t>(argument.unread_if)]))
       continue;
     bool valid = true;
     each_tensor(call.arguments[i], [&](const at::Tensor& tensor) {

@@ -28,7 +28,7 @@ struct Operator {
     std::string name;  ///< where the operator is told by names
     bool read = true;  ///< its elements decide what comes out
     bool written = false;
-    int unread_if = -1;  ///< a boolean argument; true: its elements decide nothing
+    int unread_if = -1;  ///< an argument: if it is true, or the number 0, elements of this one decide nothing
   };
 
   std::string name;  ///< "aten::add.Tensor"

@@ -130,11 +130,20 @@ Look look_at(Call& call) {
   return look;
 }
 
+/// Elements up to which the CPU computes it. Fills and what becomes integers make masks and indices, by which shapes are decided.
+std::int64_t most_executed(const Call& call, const Look& look) {
+  const std::string& name = call.what.name;
+  const auto* const values = flopcast_live_values();
+  const bool to_integers = name == "aten::copy_" &&
+                           c10::isIntegralType(call.arguments[0].toTensor().scalar_type(), true);
+  if (look.integral || call.what.shape_by_data || to_integers) return values->integers;
+  return most_of_numbers(call.what);
+}
+
 /// Whether the CPU computes it where its inputs are valid.
 bool is_small(const Call& call, const Look& look) {
   if (!call.what.executable || !call.plain || !look.any_gpu) return false;
-  const bool all = look.integral || call.what.shape_by_data;
-  return look.most <= (all ? flopcast_live_values()->integers : flopcast_live_values()->elements);
+  return look.most <= most_executed(call, look);
 }
 
 /// Copies that are no kernel: between host and device, and of alike tensors.
@@ -209,9 +218,10 @@ void bring_integers(const Call& call) {
 void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                          Values* stack) {
   if (what_.makes_memory) {
-    // What was valid there was another tensor's.
+    // What was valid there was another tensor's. A graph's work that reads that one may still have to run.
     what_.original->callBoxed(handle, keys, stack);
-    if (of_gpu(stack->back().toTensor())) taint(stack->back().toTensor());
+    if (!flopcast_live_capturing() && of_gpu(stack->back().toTensor()))
+      taint(stack->back().toTensor());
     return;
   }
   const std::size_t below = stack->size() - what_.arguments.size(), returns = what_.same_as.size();

@@ -123,6 +123,7 @@ Array gathered(const Operation& op, const Array& from, const Array& index) {
 }
 
 Array histogram(const std::vector<const Array*>& in, const Type& type) {
+  if (in.size() > 1 && in[1]->words.size() != in[0]->words.size()) throw Refusal("tt.histogram");
   Array made = Array::filled(type, 0);
   for (std::size_t i = 0; i < in[0]->words.size(); ++i) {
     const std::int64_t bin = in[0]->words[i];

@@ -63,6 +63,7 @@ double difference(double a, double b) { return a - b; }
 double product(double a, double b) { return a * b; }
 double quotient(double a, double b) { return a / b; }
 double scaled_by_power(double a, double b) {
+  if (std::isnan(b)) return b;
   return std::ldexp(a, static_cast<int>(std::clamp(b, -5000.0, 5000.0)));
 }
 
@@ -409,8 +410,10 @@ std::int64_t as_integer(double value, unsigned bits, bool with_sign) {
   if (bits == 1) return whole != 0 ? 1 : 0;
   if (with_sign && whole < -end) return wrapped(kLowest >> (64 - bits), bits);
   if (!with_sign && whole <= 0) return 0;
-  if (whole >= end)
-    return wrapped(of_natural((std::uint64_t{1} << (with_sign ? bits - 1 : bits % 64)) - 1), bits);
+  if (whole >= end) {
+    const std::uint64_t ones = ~std::uint64_t{0} >> (64 - bits);
+    return wrapped(of_natural(with_sign ? ones >> 1 : ones), bits);
+  }
   if (with_sign) return static_cast<std::int64_t>(whole);
   return wrapped(of_natural(static_cast<std::uint64_t>(whole)), bits);
 }

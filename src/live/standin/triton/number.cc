@@ -26,7 +26,7 @@ constexpr Format kFormats[] = {
 };
 constexpr Format kAddress{"i64", 64};
 
-constexpr int kMantissaOfDouble = 52, kBiasOfDouble = 1023;
+constexpr int kMantissaOfDouble = 52;
 
 int least_exponent(const Format& format) { return 1 - format.bias; }
 int most_exponent(const Format& format) {

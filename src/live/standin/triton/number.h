@@ -54,6 +54,9 @@ struct Array {
   Type type;
   std::vector<std::int64_t> words;  ///< the last dimension's neighbours side by side
   std::shared_ptr<const Descriptor> described;
+  bool unknown = false;  ///< some of it hangs on what nobody computed, and the words are no numbers
+  std::int64_t from =
+      0;  ///< of addresses: the kernel's argument that they were made of; 0: several, or none
 
   Array() = default;
   Array(Type of, std::vector<std::int64_t> of_words)

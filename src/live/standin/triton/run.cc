@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "live/standin/triton/arrange.h"
 #include "live/standin/triton/elementwise.h"
@@ -14,6 +15,8 @@ namespace flopcast::live::triton {
 namespace {
 
 constexpr int kMostCallsInside = 16;
+/// Of a block; Triton's own limit.
+constexpr std::uint64_t kMostElements = 1 << 20;
 
 using Arrays = std::vector<Array>;
 
@@ -49,6 +52,11 @@ class Runner {
   Left block(const Block& one);
   Arrays region(const std::vector<Block>& blocks, Arrays arguments);
   Left operation(const Operation& op);
+  bool hangs_on_unknown(const Operation& op) {
+    return std::any_of(op.operands.begin(), op.operands.end(),
+                       [this](int number) { return value(number).unknown; });
+  }
+  static std::int64_t made_of(const std::vector<const Array*>& in);
   bool structured(const Operation& op);
   void loop(const Operation& op);
   void while_loop(const Operation& op);
@@ -65,7 +73,8 @@ class Runner {
   void block_of_tensor(const Operation& op);
   Array loaded(const Array& pointers, const Array* mask, const Array* otherwise);
   void stored(const Array& pointers, const Array& values, const Array* mask);
-  std::int64_t read_word(std::int64_t address, const Format& format);
+  std::optional<std::int64_t> read_word(std::int64_t address, const Format& format);
+  std::int64_t known_word(std::int64_t address, const Format& format);
   void write_word(std::int64_t address, std::int64_t word, const Format& format);
 
   // --- Values
@@ -76,6 +85,10 @@ class Runner {
   void scan(const Operation& op);
   void map_elements(const Operation& op);
 
+  [[noreturn]] void refuse_unknown(const std::string& what) {
+    stopped_by_ = Ran::kTainted;
+    throw Refusal(what + " that hangs on what nobody computed");
+  }
   void spend(std::uint64_t steps) {
     if (steps > steps_left_) {
       stopped_by_ = Ran::kTooLong;
@@ -105,6 +118,7 @@ class Runner {
   }
   std::int64_t whole(const Array& number) {
     if (number.words.size() != 1) throw Refusal("a tensor in place of a number");
+    if (number.unknown) refuse_unknown("a decision");
     return number.words[0];
   }
 
@@ -127,6 +141,11 @@ const Format& known_format(const Type& type) {
   return *known;
 }
 
+const Type& type_of_result(const Operation& op) {
+  if (op.types.empty() || op.results.empty()) throw Refusal(op.name + " without a result");
+  return op.types.front();
+}
+
 // --- Control ------------------------------------------------------------------------------------
 
 void Runner::give_arguments(const Function& kernel, const std::vector<Given>& arguments) {
@@ -134,8 +153,10 @@ void Runner::give_arguments(const Function& kernel, const std::vector<Given>& ar
     Array& own = value(kernel.parameters[i]);
     own.type = kernel.types[i];
     own.described = arguments[i].descriptor;
+    own.unknown = false;
     own.words.assign(
         1, own.described ? 0 : word_of_bits(arguments[i].bits, known_format(kernel.types[i])));
+    own.from = own.type.kind == Type::Kind::kPointer ? own.words.front() : 0;
   }
 }
 
@@ -175,6 +196,9 @@ Arrays Runner::region(const std::vector<Block>& blocks, Arrays arguments) {
 Runner::Left Runner::operation(const Operation& op) {
   const std::string& name = op.name;
   spend(1);
+  for (const Type& type : op.types)
+    if (static_cast<std::uint64_t>(type.elements()) > kMostElements)
+      throw Refusal("a block of very many elements");
   if (name == "tt.return" || name == "scf.yield" || name.ends_with(".return")) {
     given_ = taken(op.operands);
     return name == "tt.return" ? Left::kReturns : Left::kGives;
@@ -188,14 +212,36 @@ Runner::Left Runner::operation(const Operation& op) {
     jumps_ = &op;
     return Left::kJumps;
   }
-  if (structured(op) || memory(op) || special(op)) return Left::kEnd;
+  if (structured(op) || memory(op)) return Left::kEnd;
+  if (special(op)) {
+    if (hangs_on_unknown(op)) {
+      for (const int result : op.results) value(result).unknown = true;
+    }
+    return Left::kEnd;
+  }
   const std::vector<const Array*> in = operands(op);
   Arrays made = arranged_elements(op, in);
   if (made.empty()) made = elementwise(op, in);
   if (made.size() != op.results.size() || made.empty()) throw Refusal(name);
-  for (const Array& one : made) spend(one.words.size());
+  const std::int64_t from = made_of(in);
+  for (Array& one : made) {
+    spend(one.words.size());
+    one.unknown = hangs_on_unknown(op);
+    one.from = one.type.kind == Type::Kind::kPointer ? from : 0;
+  }
   set(op.results, std::move(made));
   return Left::kEnd;
+}
+
+/// The argument that all of these addresses were made of.
+std::int64_t Runner::made_of(const std::vector<const Array*>& in) {
+  std::int64_t from = 0;
+  for (const Array* const one : in) {
+    if (one->type.kind != Type::Kind::kPointer) continue;
+    if (from != 0 && one->from != from) return 0;
+    from = one->from;
+  }
+  return from;
 }
 
 bool Runner::structured(const Operation& op) {
@@ -289,15 +335,20 @@ bool Runner::memory(const Operation& op) {
   return true;
 }
 
-std::int64_t Runner::read_word(std::int64_t address, const Format& format) {
+/// Null: an integer that nobody computed.
+std::optional<std::int64_t> Runner::read_word(std::int64_t address, const Format& format) {
   const char* const at = memory_.readable(address, format.bytes());
-  if (!at) {
-    stopped_by_ = Ran::kTainted;
-    throw Refusal("a read of what nobody computed");
-  }
+  if (!at && !format.floats && memory_.writable(address, format.bytes())) return std::nullopt;
+  if (!at) refuse_unknown("a read");
   std::uint64_t bits = 0;
   std::memcpy(&bits, at, format.bytes());
   return word_of_bits(bits, format);
+}
+
+std::int64_t Runner::known_word(std::int64_t address, const Format& format) {
+  const std::optional<std::int64_t> word = read_word(address, format);
+  if (!word) refuse_unknown("an atomic operation");
+  return *word;
 }
 
 void Runner::write_word(std::int64_t address, std::int64_t word, const Format& format) {
@@ -338,6 +389,12 @@ Array Runner::loaded(const Array& pointers, const Array* mask, const Array* othe
     throw Refusal("a load of shapes that differ");
   spend(count);
   Array made = Array::filled(type, 0);
+  if (pointers.unknown || (mask && mask->unknown)) {
+    if (format.floats) refuse_unknown("a read");
+    made.unknown = true;
+    return made;
+  }
+  made.unknown = otherwise && otherwise->unknown;
   const auto [low, end] = reach(pointers, mask, format);
   constexpr std::int64_t kNear = std::int64_t{1} << 24;
   const char* const all = low < end && end - low <= kNear
@@ -350,8 +407,10 @@ Array Runner::loaded(const Array& pointers, const Array* mask, const Array* othe
       std::uint64_t bits = 0;
       std::memcpy(&bits, all + (pointers.words[i] - low), format.bytes());
       made.words[i] = word_of_bits(bits, format);
+    } else if (const auto word = read_word(pointers.words[i], format)) {
+      made.words[i] = *word;
     } else {
-      made.words[i] = read_word(pointers.words[i], format);
+      made.unknown = true;
     }
   }
   return made;
@@ -364,6 +423,12 @@ void Runner::stored(const Array& pointers, const Array& values, const Array* mas
       (mask && mask->words.size() != 1 && mask->words.size() != count))
     throw Refusal("a store of shapes that differ");
   spend(count);
+  if (pointers.unknown) {
+    if (pointers.from == 0) refuse_unknown("a write");
+    return memory_.lost_within(pointers.from);
+  }
+  const bool known = !values.unknown && !(mask && mask->unknown);
+  if (mask && mask->unknown) mask = nullptr;  // any of them
   const auto width = static_cast<std::int64_t>(format.bytes());
   // Neighbours are written together.
   for (std::size_t i = 0; i < count;) {
@@ -378,6 +443,11 @@ void Runner::stored(const Array& pointers, const Array& values, const Array* mas
     const std::size_t bytes = (end - i) * format.bytes();
     char* to = memory_.writable(pointers.words[i], bytes);
     if (!to) throw Refusal("a write outside of a device's memory");
+    if (!known) {
+      memory_.lost(pointers.words[i], bytes);
+      i = end;
+      continue;
+    }
     memory_.written(pointers.words[i], bytes);
     for (; i < end; ++i, to += width) {
       const std::uint64_t bits = bits_of_word(values.words[i], format);
@@ -438,10 +508,12 @@ void Runner::atomic(const Operation& op) {
       (mask && mask->words.size() != 1 && mask->words.size() != pointers.words.size()))
     throw Refusal("an atomic operation of shapes that differ");
   spend(pointers.words.size());
+  if (pointers.unknown || values.unknown || (mask && mask->unknown))
+    refuse_unknown("an atomic operation");
   Array old = Array::filled(values.type, 0);
   for (std::size_t i = 0; i < pointers.words.size(); ++i) {
     if (!is_set(mask, i)) continue;
-    old.words[i] = read_word(pointers.words[i], format);
+    old.words[i] = known_word(pointers.words[i], format);
     write_word(pointers.words[i], combined(how, old.words[i], values.words[i], format), format);
   }
   if (!op.results.empty()) set(op.results, {std::move(old)});
@@ -454,9 +526,10 @@ void Runner::exchange_if_same(const Operation& op) {
   if (values.words.size() != count || expected.words.size() != count)
     throw Refusal("an atomic operation of shapes that differ");
   spend(count);
+  if (pointers.unknown || values.unknown || expected.unknown) refuse_unknown("an atomic operation");
   Array old = Array::filled(values.type, 0);
   for (std::size_t i = 0; i < count; ++i) {
-    old.words[i] = read_word(pointers.words[i], format);
+    old.words[i] = known_word(pointers.words[i], format);
     const bool same = bits_of_word(old.words[i], format) == bits_of_word(expected.words[i], format);
     if (same) write_word(pointers.words[i], values.words[i], format);
   }
@@ -490,9 +563,13 @@ std::pair<Array, Array> block_at(const Descriptor& tensor, const std::vector<std
     std::int64_t at = tensor.base;
     auto rest = static_cast<std::int64_t>(i);
     for (std::size_t d = rank; d-- > 0; rest /= block.shape[d]) {
-      const std::int64_t index = first[d] + rest % block.shape[d];
+      std::int64_t index = 0;
+      if (__builtin_add_overflow(first[d], rest % block.shape[d], &index)) index = -1;
       if (index < 0 || index >= tensor.sizes[d]) mask.words[i] = 0;
-      at += index * tensor.strides[d] * static_cast<std::int64_t>(format.bytes());
+      at = static_cast<std::int64_t>(static_cast<std::uint64_t>(at) +
+                                     static_cast<std::uint64_t>(index) *
+                                         static_cast<std::uint64_t>(tensor.strides[d]) *
+                                         format.bytes());
     }
     pointers.words[i] = at;
   }
@@ -513,16 +590,18 @@ void Runner::block_of_tensor(const Operation& op) {
   const auto [pointers, mask] = block_at(*tensor, first, *block, format);
   if (op.name == "tt.descriptor_load") {
     Array made = loaded(pointers, &mask, nullptr);
-    made.type.shape = op.types.front().shape;
+    if (type_of_result(op).elements() != made.type.elements()) throw Refusal(op.name);
+    made.type.shape = type_of_result(op).shape;
     return set(op.results, {std::move(made)});
   }
   const Array& values = operand(op, op.operands.size() - 1);
+  if (op.name == "tt.descriptor_reduce" && values.unknown) refuse_unknown("an atomic operation");
   if (op.name == "tt.descriptor_store") return stored(pointers, values, &mask);
   const std::string_view how = word_at_front(op.text);
   if (values.words.size() != pointers.words.size()) throw Refusal(op.name);
   for (std::size_t i = 0; i < pointers.words.size(); ++i) {
     if (mask.words[i] == 0) continue;
-    const std::int64_t old = read_word(pointers.words[i], format);
+    const std::int64_t old = known_word(pointers.words[i], format);
     write_word(pointers.words[i], combined(how, old, values.words[i], format), format);
   }
 }
@@ -540,7 +619,7 @@ bool Runner::special(const Operation& op) {
     return of[text.find(" z") != text.npos ? 2 : text.find(" y") != text.npos ? 1 : 0];
   };
   const auto number = [&](std::int64_t word) {
-    set(op.results, {Array::filled(op.types.front(), word)});
+    set(op.results, {Array::filled(type_of_result(op), word)});
   };
   const std::int64_t sizes[] = {grid_.x, grid_.y, grid_.z};
   if (std::find(std::begin(kUnheard), std::end(kUnheard), name) != std::end(kUnheard)) return true;
@@ -569,7 +648,7 @@ bool Runner::special(const Operation& op) {
     set(op.results, {std::move(made)});
   } else if (name == "tt.bitcast" && operand(op, 0).type.kind == Type::Kind::kPointer) {
     Array made = operand(op, 0);
-    made.type = op.types.front();
+    made.type.element = type_of_result(op).element;
     set(op.results, {std::move(made)});
   } else if (name == "tt.dot") {
     dot(op);
@@ -587,7 +666,7 @@ bool Runner::special(const Operation& op) {
 
 /// "dense<0xFF800000> : tensor<32xf32>", "true", "-1.5 : f32"
 void Runner::constant(const Operation& op) {
-  const Type& type = op.types.front();
+  const Type& type = type_of_result(op);
   const Format& format = known_format(type);
   std::string_view text = op.text;
   if (const std::size_t dense = text.find("dense<"); dense != text.npos)
@@ -618,7 +697,7 @@ void Runner::dot(const Operation& op) {
                &to = known_format(c.type);
   const bool fits = left.size() >= 2 && right.size() == left.size() &&
                     left.back() == right[right.size() - 2] && of_a.floats == of_b.floats &&
-                    of_a.floats == to.floats;
+                    of_a.floats == to.floats && (of_a.floats || of_a.bits <= 8);
   if (!fits) throw Refusal(op.name);
   const auto m = static_cast<std::size_t>(left[left.size() - 2]);
   const auto k = static_cast<std::size_t>(left.back());
@@ -672,6 +751,13 @@ Arrays both_lists(Arrays first, Arrays second) {
   return first;
 }
 
+/// What a region gives for each operand is as large as that.
+void same_shapes(const Operation& op, const Arrays& made, const Arrays& like) {
+  if (made.size() < like.size()) throw Refusal(op.name);
+  for (std::size_t i = 0; i < like.size(); ++i)
+    if (made[i].type.shape != like[i].type.shape) throw Refusal(op.name);
+}
+
 /// Neighbours are combined, then their results, and so on: the region works on all pairs at once.
 void Runner::reduce(const Operation& op) {
   Arrays state = taken(op.operands);
@@ -682,9 +768,7 @@ void Runner::reduce(const Operation& op) {
     const Arrays like = left;
     Arrays made = region(op.regions.front(),
                          both_lists(std::move(left), slices_of_all(state, axis, 1, 2, length / 2)));
-    if (made.size() < like.size()) throw Refusal(op.name);
-    for (std::size_t i = 0; i < like.size(); ++i)
-      if (made[i].words.size() != like[i].words.size()) throw Refusal(op.name);
+    same_shapes(op, made, like);
     state = std::move(made);
   }
   Arrays made;
@@ -700,14 +784,11 @@ void Runner::scan(const Operation& op) {
   const bool reverse = op.text.find("reverse = true") != op.text.npos;
   if (reverse) state = slices_of_all(state, axis, length - 1, -1, length);
   for (std::int64_t apart = 1; apart < length; apart *= 2) {
+    const Arrays like = slices_of_all(state, axis, apart, 1, length - apart);
     const Arrays made = region(op.regions.front(),
-                               both_lists(slices_of_all(state, axis, 0, 1, length - apart),
-                                          slices_of_all(state, axis, apart, 1, length - apart)));
-    if (made.size() < state.size()) throw Refusal(op.name);
-    for (std::size_t i = 0; i < state.size(); ++i) {
-      if (made[i].type.shape.size() != state[i].type.shape.size()) throw Refusal(op.name);
-      put_slices(state[i], made[i], axis, apart, 1);
-    }
+                               both_lists(slices_of_all(state, axis, 0, 1, length - apart), like));
+    same_shapes(op, made, like);
+    for (std::size_t i = 0; i < state.size(); ++i) put_slices(state[i], made[i], axis, apart, 1);
   }
   if (reverse) state = slices_of_all(state, axis, length - 1, -1, length);
   set(op.results, std::move(state));

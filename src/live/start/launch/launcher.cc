@@ -160,7 +160,8 @@ Result<pid_t> Launcher::spawn(const Command& command) {
     if (guardian_ && ::write(guardian_.get(), &self, sizeof self) != sizeof self) error = errno;
     if (error == 0) {
       take_descriptors(command);
-      ::execvpe(arguments[0], arguments.data(), variables.data());
+      ::environ = const_cast<char**>(variables.data());  // the PATH is that of the run
+      ::execvp(arguments[0], arguments.data());
       error = errno;
     }
     if (::write(out.get(), &error, sizeof error) < 0) ::_exit(126);

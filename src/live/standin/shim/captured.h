@@ -1,4 +1,4 @@
-// Kernels that a graph captures within an operator.
+// Kernels that a graph captures within an operator: to be told to whoever knows that operator (operators/).
 #pragma once
 
 #include "live/standin/shim/stream.h"

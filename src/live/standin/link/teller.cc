@@ -1,4 +1,4 @@
-#include "live/standin/stacks/teller.h"
+#include "live/standin/link/teller.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -16,18 +16,15 @@
 #include <string_view>
 #include <vector>
 
-#include "live/standin/clock/real.h"
+#include "live/standin/link/speaker.h"
 #include "live/standin/stacks/python.h"
 
 namespace flopcast::live {
 namespace {
 
 using ThreadRoutine = void* (*)(void*);
-constinit Real<int(pthread_t*, const pthread_attr_t*, ThreadRoutine, void*)> real_thread{
-    "pthread_create"};
-
 /// So long other threads are waited for: for Python's lock, or until a signal has come.
-constexpr int kMostMs = 300;
+constexpr int kPythonMs = 1200, kSignalMs = 200;
 constexpr std::size_t kStackBytes = 512 << 10;
 constexpr std::size_t kMostFrames = 32;
 
@@ -38,6 +35,9 @@ void sleep_ms(int ms) {
 
 /// A thread of this process that lives in real time, which no signal of the program's comes to.
 bool start_helper(ThreadRoutine routine, void* argument) {
+  // Not the core's own, which asks whose thread it is.
+  static const auto create =
+      reinterpret_cast<decltype(&::pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
   pthread_attr_t attributes;
   if (::pthread_attr_init(&attributes) != 0) return false;
   ::pthread_attr_setstacksize(&attributes, kStackBytes);
@@ -46,7 +46,7 @@ bool start_helper(ThreadRoutine routine, void* argument) {
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread{};
-  const int status = real_thread(&thread, &attributes, routine, argument);
+  const int status = create(&thread, &attributes, routine, argument);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
   return status == 0;
@@ -111,7 +111,7 @@ std::string python_stacks(const Stacks& wanted) {
     asks_python.store(false);
     return {};
   }
-  for (int ms = 0; ms < kMostMs; ++ms) {
+  for (int ms = 0; ms < kPythonMs; ++ms) {
     if (question->done.load(std::memory_order_acquire)) return question->told;
     sleep_ms(1);
   }
@@ -157,7 +157,7 @@ std::string functions_of(std::int32_t thread) {
   seen.store(-1);
   ::sigaction(SIGURG, &ours, nullptr);
   syscall(SYS_tgkill, ::getpid(), thread, SIGURG);
-  for (int ms = 0; ms < kMostMs && seen.load(std::memory_order_acquire) < 0; ++ms) sleep_ms(1);
+  for (int ms = 0; ms < kSignalMs && seen.load(std::memory_order_acquire) < 0; ++ms) sleep_ms(1);
   ::sigaction(SIGURG, &before, nullptr);
   std::string lines;
   constexpr int kOfSignal = 2;  // the handler, and what calls it
