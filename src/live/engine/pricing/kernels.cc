@@ -280,6 +280,12 @@ KernelTime KernelPrices::counted(const Signature& read, std::string_view signatu
   const CountedKernel& work = *read.counted;
   KernelTime time = work.rows ? machine_.kernels().time(*work.rows)
                               : streaming(std::get<MemoryBound>(read.kernel), read);
+  const bool program = signature.starts_with("counted ");
+  const bool attends =
+      std::any_of(work.products.begin(), work.products.end(),
+                  [](const auto& part) { return std::holds_alternative<Attention>(part.kernel); });
+  // The model of attention knows what it reads.
+  if (attends && !program) time.time = {};
   KernelTime products;
   products.basis = Basis::kMeasured;
   const auto add = [&products](const KernelTime& one, double share) {
@@ -288,11 +294,11 @@ KernelTime KernelPrices::counted(const Signature& read, std::string_view signatu
     products.basis = std::max(products.basis, one.basis);
   };
   for (const CountedKernel::Part& part : work.products) {
-    const auto* attends = std::get_if<Attention>(&part.kernel);
-    KernelTime one =
-        attends ? attention(*attends, signature) : machine_.kernels().time(part.kernel);
+    const auto* attention_part = std::get_if<Attention>(&part.kernel);
+    KernelTime one = attention_part ? attention(*attention_part, signature)
+                                    : machine_.kernels().time(part.kernel);
     // The rates are those of others' kernels, but where the kernel's own are known.
-    const bool own = attends && !signature.starts_with("counted ") && rates_.attention(signature);
+    const bool own = attention_part && !program && rates_.attention(signature);
     if (!own) one.basis = std::max(one.basis, Basis::kRoofline);
     add(one, part.share);
   }

@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include <atomic>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "live/standin/torch/catalog.h"
 #include "live/standin/torch/wrapped.h"
@@ -63,26 +65,85 @@ int wrap_all(c10::DispatchKey key) {
   return count;
 }
 
-/// Operators of extensions come with their libraries, at any time: each is wrapped before its first call by a thread. The
-/// dispatcher holds its kernel by the place in its table where the other one now is.
-void wrap_extension(const at::RecordFunction& call) {
+/// Wraps an operator of an extension that GPUs have a kernel for, once. @return whether they have
+bool wrap_extension(const c10::OperatorName& name) {
+  static auto* const lock = new std::mutex;
+  static auto* const wrapped = new std::unordered_set<c10::OperatorName>;
+  const std::lock_guard guard(*lock);
+  if (wrapped->count(name) > 0) return true;
+  try {
+    if (!wrap(name, c10::DispatchKey::CUDA)) return false;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr,
+                 "flopcast: warning: of the operator %s only its kernels' names are known: %s\n",
+                 toString(name).c_str(), error.what());
+  }
+  wrapped->insert(name);
+  return true;
+}
+
+/// Operators of extensions come with their libraries, at any time. Those that Python defines may be called past the callbacks, so each
+/// is wrapped when some operator passes after it was registered; its kernel may come a little later than its name.
+class Fresh : public c10::OpRegistrationListener {
+ public:
+  static void watch() {
+    static auto* const handle = new c10::RegistrationHandleRAII(
+        c10::Dispatcher::singleton().addRegistrationListener(std::make_unique<Fresh>()));
+    static_cast<void>(handle);
+  }
+  void onOperatorRegistered(const c10::OperatorHandle& op) override {
+    if (op.operator_name().name.starts_with(kOwn)) return;
+    const std::lock_guard guard(lock());
+    list().push_back({op.operator_name(), 0});
+    left() = list().size();
+  }
+  void onOperatorDeregistered(const c10::OperatorHandle&) override {}
+
+  static void wrap_all() {
+    static std::atomic<unsigned> passed{0};
+    if (left().load(std::memory_order_relaxed) == 0 || passed++ % kEach != 0) return;
+    std::vector<Waiting> waiting;
+    {
+      const std::lock_guard guard(lock());
+      waiting.swap(list());
+      left() = 0;
+    }
+    std::erase_if(waiting,
+                  [](Waiting& one) { return wrap_extension(one.name) || ++one.tries == kTries; });
+    const std::lock_guard guard(lock());
+    list().insert(list().end(), waiting.begin(), waiting.end());
+    left() = list().size();
+  }
+
+ private:
+  /// Looked at with every so many operators that pass, so often.
+  static constexpr unsigned kEach = 4, kTries = 64;
+  struct Waiting {
+    c10::OperatorName name;
+    unsigned tries = 0;
+  };
+  static std::mutex& lock() {
+    static auto* const own = new std::mutex;
+    return *own;
+  }
+  static std::vector<Waiting>& list() {
+    static auto* const own = new std::vector<Waiting>;
+    return *own;
+  }
+  static std::atomic<std::size_t>& left() {
+    static std::atomic<std::size_t> own{0};
+    return own;
+  }
+};
+
+/// What was not yet: before its first call by a thread. The dispatcher holds its kernel by the place in its table where the other one
+/// now is.
+void wrap_called(const at::RecordFunction& call) {
   const std::string_view called = call.name();
   if (called.starts_with(kOwn) || called.find("::") == called.npos) return;
   const auto name = call.operator_name();
   thread_local std::unordered_set<c10::OperatorName> known;
-  if (!name || known.count(*name) > 0) return;
-  static auto* const lock = new std::mutex;
-  static auto* const wrapped = new std::unordered_set<c10::OperatorName>;
-  const std::lock_guard guard(*lock);
-  try {
-    if (wrapped->count(*name) == 0 && !wrap(*name, c10::DispatchKey::CUDA)) return;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr,
-                 "flopcast: warning: of the operator %s only its kernels' names are known: %s\n",
-                 toString(*name).c_str(), error.what());
-  }
-  wrapped->insert(*name);
-  known.insert(*name);
+  if (name && known.count(*name) == 0 && wrap_extension(*name)) known.insert(*name);
 }
 
 /// What a profiler would see as a row of the host, in whatever thread: operators, those within operators, and
@@ -90,7 +151,8 @@ void wrap_extension(const at::RecordFunction& call) {
 void count_operators() {
   at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction& call) {
                           flopcast_operator_passed();
-                          if (call.scope() == at::RecordScope::FUNCTION) wrap_extension(call);
+                          Fresh::wrap_all();
+                          if (call.scope() == at::RecordScope::FUNCTION) wrap_called(call);
                           return std::unique_ptr<at::ObserverContext>();
                         }).scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
 }
@@ -124,6 +186,7 @@ void tell_ranges() {
 extern "C" __attribute__((visibility("default"))) int flopcast_torch_start() {
   if (flopcast_live_version() != kFlopcastPluginVersion) return -1;
   try {
+    flopcast::plugin::Fresh::watch();
     flopcast::plugin::count_operators();
     flopcast::plugin::tell_ranges();
     int wrapped = 0;
