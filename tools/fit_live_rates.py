@@ -63,8 +63,6 @@ ATTENTION = {
     "flash_bwd": FLASH_2,
     "FlashAttnFwdSm90": FLASH_3,
     "FlashAttnBwdSm90": FLASH_3,
-    # What Triton compiles; its gradient was not measured, and is taken to be FlashAttention 2's.
-    "counted ": {"forward": (353, 369), "full": (389, 392), "backward": (310, 318)},
 }
 BYTES = {"float": 4, "c10::BFloat16": 2, "c10::Half": 2, "long int": 8, "int": 4, "bool": 1, "double": 8}
 LIST_BYTES = 2  # of lists recordings do not tell the type: those that have any were made in bf16
