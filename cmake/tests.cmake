@@ -45,14 +45,16 @@ endif()
 set(standin_sources)
 if(test_sources MATCHES "/live/engine/daemon/")
   list(APPEND standin_sources ${PROJECT_SOURCE_DIR}/src/live/standin/link/link.cc
-       ${PROJECT_SOURCE_DIR}/src/live/standin/link/threads.cc)
+       ${PROJECT_SOURCE_DIR}/src/live/standin/link/threads.cc
+       ${PROJECT_SOURCE_DIR}/src/live/standin/link/teller.cc
+       ${PROJECT_SOURCE_DIR}/src/live/standin/link/children.cc)
 endif()
 if(test_sources MATCHES "/live/standin/values/")
   list(APPEND standin_sources ${PROJECT_SOURCE_DIR}/src/live/standin/values/validity.cc)
 endif()
 
 set(counting_sources)
-foreach(name IN ITEMS count program value)
+foreach(name IN ITEMS arrange control count elementwise evaluate memory number program run value)
   list(APPEND counting_sources ${PROJECT_SOURCE_DIR}/src/live/standin/triton/${name}.cc)
 endforeach()
 if(test_sources MATCHES "/live/standin/triton/")

@@ -54,9 +54,17 @@ ALIKE = (
 # Attention of 16,384 tokens, 2,048 wide, heads of 128, in TFLOP/s at 4,096 and 8,192 tokens a sequence, as the figures 5
 # and 6 of FlashAttention-3 (Shah et al. 2024, arXiv:2407.08608) have it for an H100 SXM5. What is causal backward was not
 # measured: it is taken to lose what it loses forward.
+FLASH_2 = {"forward": (319, 333), "full": (368, 370), "backward": (310, 318)}
+FLASH_3 = {"forward": (579, 602), "full": (638, 646), "backward": (542, 559)}
 ATTENTION = {
-    "pytorch_flash": {"forward": (319, 333), "full": (368, 370), "backward": (310, 318)},
+    "pytorch_flash": FLASH_2,
     "cudnn attention": {"forward": (518, 529), "full": (609, 600), "backward": (499, 518)},
+    "flash_fwd": FLASH_2,  # of flash-attn and its copies
+    "flash_bwd": FLASH_2,
+    "FlashAttnFwdSm90": FLASH_3,
+    "FlashAttnBwdSm90": FLASH_3,
+    # What Triton compiles; its gradient was not measured, and is taken to be FlashAttention 2's.
+    "counted ": {"forward": (353, 369), "full": (389, 392), "backward": (310, 318)},
 }
 BYTES = {"float": 4, "c10::BFloat16": 2, "c10::Half": 2, "long int": 8, "int": 4, "bool": 1, "double": 8}
 LIST_BYTES = 2  # of lists recordings do not tell the type: those that have any were made in bf16

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from docs_text import Program, page_parser, percent, signed, table
 from live_targets import targets
+from validate_live import section
 
 EXAMPLES = Path("examples/live")
 RATES = Path("catalog/live/rates.toml")
@@ -317,6 +318,10 @@ def main() -> None:
         host(program, options.shared),
         targets(options.flopcast, options.python),
     ]
+    # What ./dev validate-live wrote: it takes hours, and packages of the day.
+    frameworks = section(options.out.read_text(encoding="utf-8")) if options.out.exists() else ""
+    if frameworks:
+        parts.append(frameworks)
     options.out.write_text("\n".join(parts), encoding="utf-8")
 
 

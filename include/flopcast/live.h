@@ -39,11 +39,21 @@ struct LiveRequest {
   /// the script in `command`; empty: every rank is started alone.
   std::filesystem::path fork_server;
   std::vector<std::string> imports;  ///< modules that it loads
-  double host_factor = 0;            ///< host code takes its CPU time here, times this; 0: modelled
+  std::filesystem::path operators;  ///< what operators and kernels of the user's do; empty: no file
+  double host_factor = 0;           ///< host code takes its CPU time here, times this; 0: modelled
   HostTable host =
-      HostTable::builtin();   ///< what it takes where it is modelled, and what calls take
-  std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970; 0: at the real time
-  bool timeline = false;      ///< keep every task for LiveReport::timeline
+      HostTable::builtin();       ///< what it takes where it is modelled, and what calls take
+  std::int64_t start_ns = 0;      ///< virtual time begins here, since 1970; 0: at the real time
+  bool timeline = false;          ///< keep every task for LiveReport::timeline
+  std::filesystem::path capture;  ///< file to keep the run in for resolve_live(); empty: none
+};
+
+/// A captured run is to be timed again.
+struct ResolveRequest {
+  std::filesystem::path capture;    ///< file of a run
+  std::string cluster;              ///< as for estimates; empty: that of the run
+  std::filesystem::path operators;  ///< as of LiveRequest
+  bool timeline = false;            ///< keep every task for LiveReport::timeline
 };
 
 /// How a run goes, looked at while it does. Every function may be empty.
@@ -117,26 +127,57 @@ struct LiveFailure {
   std::string last_line;  ///< the last that it wrote to standard error
 };
 
+/// Which run was timed again, and how far its program might have gone another way.
+struct LiveResolved {
+  std::string cluster;  ///< on which it ran
+  std::uint64_t asked =
+      0;  ///< questions of the program about time: events, elapsed times, time-outs
+  std::uint64_t differs = 0;  ///< of those, that would have been answered otherwise here
+  std::string first;          ///< such a question; empty: none
+  std::vector<std::string>
+      assumed;  ///< what the program saw of that cluster and would see otherwise here
+};
+
+/// What a rank's host computed within its steps that takes no virtual time: no call of PyTorch or CUDA tells of it.
+struct LiveHostWork {
+  std::int32_t rank = 0;
+  std::uint64_t stretches = 0;  ///< between two calls, each of 10 ms or more
+  double taken_s = 0;           ///< together, of this machine's processor
+};
+
+/// A launcher started its ranks again, because one had failed.
+struct LiveRestart {
+  std::int32_t rank = 0;  ///< that failed first
+  Time at;                ///< when it did; the ranks began again at this time
+};
+
 /// How a run went.
 struct LiveReport {
-  std::string cluster;                   ///< as asked for
-  int status = 0;                        ///< exit status of the first rank that failed; 0: none
-  std::optional<LiveFailure> failure;    ///< which one that was
-  bool stopped = false;                  ///< by the observer
-  Time virtual_time;                     ///< from the start to the end of the last task
-  double real_s = 0;                     ///< that it took here
-  std::uint64_t tasks = 0;               ///< of its graph
-  std::vector<LiveRank> ranks;           ///< those that did anything, by number
-  std::vector<LiveCoverage> coverage;    ///< by what prices rest on
-  std::vector<LiveCoverage> kernels;     ///< by operator, library call or name, longest first
-  std::vector<LiveUnknown> unknown;      ///< kernels whose work is not known, longest first
+  std::string cluster;                 ///< as asked for
+  int status = 0;                      ///< exit status of the first rank that failed; 0: none
+  std::optional<LiveFailure> failure;  ///< which one that was
+  std::vector<LiveRestart> restarts;   ///< in their order
+  bool stopped = false;                ///< by the observer
+  Time virtual_time;                   ///< from the start to the end of the last task
+  double real_s = 0;                   ///< that it took here
+  std::uint64_t tasks = 0;             ///< of its graph
+  std::vector<LiveRank> ranks;         ///< those that did anything, by number
+  std::vector<LiveCoverage> coverage;  ///< by what prices rest on
+  std::vector<LiveCoverage> kernels;   ///< by operator, library call or name, longest first
+  std::vector<LiveUnknown> unknown;    ///< kernels whose work is not known, longest first
+  /// Patterns of the user's file of operators that nothing in the run had, with their places.
+  std::vector<std::string> unmatched;
   std::vector<std::string> unsupported;  ///< functions that were called and are not there
   std::uint64_t tainted_reads = 0;       ///< values that the script read and nobody had computed
   std::vector<std::string>
       tainted_where;  ///< the first of every rank: operator, and a line for each frame of the stack
+  /// The first work of every rank that was not computed though all that it reads was, and why.
+  std::vector<std::string> values_end;
   /// Factor that host times may be off by, either way; 0: not known, or they were measured.
   double host_spread = 0;
-  std::uint64_t assumed = 0;  ///< tensors that got values assumed for tainted ones
+  std::uint64_t assumed = 0;              ///< tensors that got values assumed for tainted ones
+  std::optional<LiveHostWork> host_work;  ///< of the rank that has most, where it weighs; else none
+  std::optional<LiveResolved> resolved;   ///< of a captured run; else none
   /// Every task as a recording, if asked for: of one rank, or of all where none is named. What is kept of a run
   /// for it lies in a temporary file, so one rank after the other takes little memory.
   std::function<Result<TraceSet>(std::optional<std::int32_t> rank)> timeline;
@@ -146,5 +187,14 @@ struct LiveReport {
 /// program that cannot be started, calls that differ between ranks, a circle of waits (kNoAnswer).
 Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
                             const LiveObserver& observer = {});
+
+/// Times a captured run again, without its program: the times of a run on that cluster, bit for bit, where the program does
+/// not decide by how long things take (LiveReport::resolved counts what it asked of that). Memory is that of the run. Errors:
+/// those of the file and of the cluster; a cluster with too few chips, or whose chips have too little memory (kTooLarge);
+/// ranks that would wait for each other for ever.
+Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& catalog);
+
+/// Whether a file begins as those that resolve_live() takes.
+bool is_captured_run(const std::filesystem::path& path);
 
 }  // namespace flopcast

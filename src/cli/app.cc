@@ -80,6 +80,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_replay(app, action);
   add_whatif(app, action);
   add_run(app, action);
+  add_resolve(app, action);
   add_estimate(app, action);
   add_plan(app, action);
   add_merge(app, action);

@@ -6,9 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "live/engine/account/account.h"
-#include "live/engine/account/kernel_name.h"
-#include "live/engine/account/timeline.h"
+#include "live/engine/account/run_report.h"
+#include "live/engine/capture/capture.h"
 #include "live/engine/daemon/daemon.h"
 #include "live/engine/host/costs.h"
 #include "live/engine/pricing/cluster_work.h"
@@ -23,6 +22,29 @@ using namespace live;  // the room's own names
 
 namespace {
 
+/// Host work that weighs no more than this share of the steps, or this long, is not worth a word.
+constexpr double kSmallShare = 0.05, kSmallS = 0.02;
+
+/// Before the first step and after the last programs load and compile, which is not what is asked of a run.
+std::optional<LiveHostWork> host_work_of(const std::vector<LiveRank>& ranks,
+                                         const std::vector<HostStretch>& stretches) {
+  std::optional<LiveHostWork> most;
+  for (const LiveRank& rank : ranks) {
+    if (rank.steps.empty()) continue;
+    const Time begin = rank.steps.front().start, end = rank.steps.back().end;
+    LiveHostWork work;
+    work.rank = rank.rank;
+    for (const HostStretch& one : stretches) {
+      if (one.rank != rank.rank || one.at < begin || one.at > end) continue;
+      ++work.stretches;
+      work.taken_s += one.taken_s;
+    }
+    const double small = std::max(kSmallS, kSmallShare * (end - begin).seconds());
+    if (work.taken_s > small && (!most || work.taken_s > most->taken_s)) most = work;
+  }
+  return most;
+}
+
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
@@ -34,6 +56,8 @@ constexpr auto kFailTogether = std::chrono::milliseconds(100);
 constexpr auto kEndIsKnown = std::chrono::seconds(1);
 /// So long may a rank compute, or load a library, before it is asked after.
 constexpr auto kSilence = std::chrono::seconds(10);
+/// And again after so many times as long.
+constexpr int kRarer = 3;
 /// So long after the first processes of a program others may come: they import much.
 constexpr auto kOthersCome = std::chrono::seconds(60);
 
@@ -81,21 +105,20 @@ class LiveRun {
         layout_(layout),
         work_(std::move(work)),
         session_(work_, host_times(request_.host)),
-        timeline_(std::make_shared<TimelineWriter>(
-            cluster.chip.name, static_cast<std::int32_t>(cluster.chip.cores))) {}
+        teller_(cluster, request.cluster, request.timeline) {}
 
   std::optional<Diagnostic> start(const Cluster& cluster, const Catalog& catalog);
   std::optional<Diagnostic> drive();
-  LiveReport report();
+  Result<LiveReport> report();
 
  private:
+  std::optional<Diagnostic> start_capture(const Cluster& cluster, const MachineFacts& machine);
   Result<std::map<std::string, std::string>> environment() const;
   std::optional<Diagnostic> start_ranks(std::map<std::string, std::string> common,
                                         std::uint16_t port);
   std::optional<Diagnostic> start_launchers(const std::map<std::string, std::string>& common,
                                             std::uint16_t port);
   Command command_of(std::size_t process, std::map<std::string, std::string> environment) const;
-  void take_settled(Time before);
   void look_at_endings();
   void tell_how_it_goes();
   bool nobody_may_come() const;
@@ -110,8 +133,8 @@ class LiveRun {
   ClusterWork work_;
   Session session_;
   Remarks remarks_;
-  Account account_;
-  std::shared_ptr<TimelineWriter> timeline_;  // also the report's
+  RunReporter teller_;
+  std::unique_ptr<CaptureWriter> capture_;  // null: nobody wants one
   std::unique_ptr<Daemon> daemon_;
   std::unique_ptr<Outputs> outputs_;
   std::optional<Launcher> launcher_;  // ends its processes before the others go
@@ -119,7 +142,7 @@ class LiveRun {
   bool stopped_ = false;
   Clock::time_point told_at_, heard_at_ = Clock::now(), moved_at_ = Clock::now();
   Clock::duration silence_ = kSilence;
-  Time horizon_;
+  std::uint64_t progress_ = 0;
 };
 
 // --- the start ----------------------------------------------------------------------------------
@@ -151,6 +174,24 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
   return all;
 }
 
+std::optional<Diagnostic> LiveRun::start_capture(const Cluster& cluster,
+                                                 const MachineFacts& machine) {
+  if (request_.capture.empty()) return std::nullopt;
+  auto writer = CaptureWriter::create(request_.capture,
+                                      {.cluster = request_.cluster,
+                                       .chip = cluster.chip.name,
+                                       .ranks = layout_.ranks,
+                                       .chips_per_node = machine.devices,
+                                       .memory_bytes = machine.device.memory_bytes,
+                                       .host = request_.host.toml("what this run's host takes"),
+                                       .operators = request_.operators.string(),
+                                       .host_factor = request_.host_factor});
+  if (!writer) return writer.error();
+  capture_ = std::move(*writer);
+  session_.set_listener(capture_.get());
+  return std::nullopt;
+}
+
 std::optional<Diagnostic> LiveRun::start(const Cluster& cluster, const Catalog& catalog) {
   MachineFacts machine{.device = device_facts(cluster, catalog),
                        .devices = std::max(layout_.of_node(), 1U),
@@ -164,6 +205,7 @@ std::optional<Diagnostic> LiveRun::start(const Cluster& cluster, const Catalog& 
                            std::chrono::system_clock::now().time_since_epoch())
                            .count();
   }
+  if (auto problem = start_capture(cluster, machine)) return problem;
   Result<std::unique_ptr<Daemon>> daemon = Daemon::listen(session_, machine);
   if (!daemon) return daemon.error();
   daemon_ = std::move(*daemon);
@@ -233,15 +275,6 @@ std::optional<Diagnostic> LiveRun::start_ranks(std::map<std::string, std::string
 
 // --- the run ------------------------------------------------------------------------------------
 
-void LiveRun::take_settled(Time before) {
-  for (const ToldTask& told : session_.take_settled(before)) {
-    const Processor& on = session_.run().processor(told.task.processor);
-    const std::string_view name = session_.name_of(told.task.name);
-    account_.add(told, on, name);
-    if (request_.timeline) timeline_->add(told, on, name, session_.name_of(told.note.group));
-  }
-}
-
 /// The first process that fails ends the others, as launchers do.
 void LiveRun::look_at_endings() {
   std::vector<Ending> endings = launcher_->ended();
@@ -266,26 +299,23 @@ void LiveRun::tell_how_it_goes() {
   const Clock::time_point now = Clock::now();
   if (now - told_at_ < std::chrono::milliseconds(200)) return;
   told_at_ = now;
-  // Threads that only ask whether something has ended (NCCL's watchdog) are no sign of life.
-  if (session_.horizon() != horizon_) {
-    horizon_ = session_.horizon();
+  // Threads that only look again and again whether something has come are no sign of life.
+  if (session_.progress() != progress_) {
+    progress_ = session_.progress();
     heard_at_ = now;
     silence_ = kSilence;
   }
   if (observer_.status) {
-    outputs_->show(observer_.status(account_.end(), real_s(), layout_.ranks, session_.waiting()));
+    outputs_->show(observer_.status(teller_.end(), real_s(), layout_.ranks, session_.waiting()));
   }
   if (!observer_.notice || now - heard_at_ < silence_) return;
-  silence_ *= 2;
-  const auto holds_back = session_.holds_back();
-  if (!holds_back) return;
-  const auto& [rank, call] = *holds_back;
-  observer_.notice(fmt::format(
-      "rank {} has said nothing for {:.0f} s{}, and {} of {} ranks wait: it computes, or waits for "
-      "something outside the run",
-      rank, std::chrono::duration<double>(now - heard_at_).count(),
-      call.empty() ? std::string() : fmt::format(" since its call '{}'", call), session_.waiting(),
-      layout_.ranks));
+  silence_ *= kRarer;
+  const double since_s = std::chrono::duration<double>(now - heard_at_).count();
+  const std::string who = daemon_->who_is_waited_for(since_s);
+  if (who.empty()) return;
+  observer_.notice(
+      fmt::format("nothing has gone on for {:.0f} s of real time, and {} of {} ranks wait\n{}",
+                  since_s, session_.waiting(), layout_.ranks, who));
 }
 
 /// A launcher that says nowhere how many ranks it starts may start another.
@@ -308,7 +338,7 @@ std::optional<Diagnostic> LiveRun::deadlock() {
 std::optional<Diagnostic> LiveRun::drive() {
   while (launcher_->running() > 0 && !stopped_) {
     if (auto problem = daemon_->step()) return problem;
-    take_settled(session_.horizon());
+    teller_.take(session_, session_.horizon());
     look_at_endings();
     tell_how_it_goes();
     stopped_ = observer_.stop && observer_.stop();
@@ -319,47 +349,30 @@ std::optional<Diagnostic> LiveRun::drive() {
   return work_.problem();
 }
 
-LiveReport LiveRun::report() {
+Result<LiveReport> LiveRun::report() {
   session_.advance();  // what is under way ends, though nobody waits for it
-  take_settled(Time::max());
-  LiveReport report;
+  teller_.take(session_, Time::max());
+  LiveReport report = teller_.report(work_, session_);
   report.cluster = request_.cluster;
   report.status = failure_ ? failure_->status : 0;
   report.failure = failure_;
+  for (const Restart& restart : session_.restarts())
+    report.restarts.push_back({restart.rank, restart.at});
   report.stopped = stopped_;
-  report.virtual_time = account_.end();
-  report.tasks = account_.tasks();
   report.host_spread = request_.host_factor == 0 ? request_.host.spread : 0;
-  report.ranks = account_.ranks();
   for (LiveRank& rank : report.ranks) rank.most_memory = daemon_->most_memory(rank.rank);
-  const auto listed = [](const std::map<std::string, Coverage>& by_name) {
-    std::vector<LiveCoverage> all;
-    for (const auto& [name, coverage] : by_name)
-      all.push_back({kernel_name(name), coverage.kernels, coverage.time});
-    std::stable_sort(all.begin(), all.end(),
-                     [](const LiveCoverage& a, const LiveCoverage& b) { return a.time > b.time; });
-    return all;
-  };
-  report.coverage = listed(work_.kernels().by_basis());
-  report.kernels = listed(work_.kernels().by_name());
-  for (const auto& [name, one] : work_.kernels().unknown()) {
-    report.unknown.push_back(
-        {kernel_name(name), one.priced.kernels, one.priced.time, one.bytes, one.floor});
-  }
-  std::stable_sort(report.unknown.begin(), report.unknown.end(),
-                   [](const LiveUnknown& a, const LiveUnknown& b) { return a.floor > b.floor; });
   report.unsupported = remarks_.unsupported();
   TaintSummary taint = daemon_->taint();
   report.tainted_reads = taint.reads;
   report.tainted_where = std::move(taint.first);
+  report.values_end = std::move(taint.origins);
   report.assumed = taint.assumed;
-  if (request_.timeline) {
-    report.timeline = [writer = timeline_, label = request_.cluster,
-                       ranks = report.ranks](std::optional<std::int32_t> rank) {
-      return writer->traces(label, ranks, rank);
-    };
-  }
+  report.host_work = host_work_of(report.ranks, daemon_->host_work());
   report.real_s = real_s();
+  if (capture_) {
+    session_.set_listener(nullptr);
+    if (const auto written = capture_->commit(report); !written) return written.error();
+  }
   return report;
 }
 
@@ -391,7 +404,7 @@ Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
   if (!cluster) return cluster.error();
   const Result<Layout> layout = layout_of(request, *cluster);
   if (!layout) return layout.error();
-  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog);
+  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog, request.operators);
   if (!work) return work.error();
   LiveRequest filled = request;
   if (auto problem = take_host(*cluster, filled)) return *problem;

@@ -82,10 +82,14 @@ std::optional<Diagnostic> check_values(std::string_view words) {
     const std::string_view word = words.substr(0, words.find(','));
     words.remove_prefix(std::min(word.size() + 1, words.size()));
     const bool known = word == "neutral" || word == "strict" || word == "uniform" ||
-                       is_number_after(word, "zipf:") || is_number_after(word, "execute:");
+                       word == "tainted:nan" || word == "tainted:zero" ||
+                       is_number_after(word, "tainted:") || is_number_after(word, "zipf:") ||
+                       is_number_after(word, "execute:");
     if (known) continue;
-    return usage_error("--values", fmt::format("knows no '{}'", word),
-                       "neutral, strict, uniform, zipf:S, execute:N, with commas between them");
+    return usage_error(
+        "--values", fmt::format("knows no '{}'", word),
+        "neutral, strict, uniform, tainted:nan, tainted:zero, tainted:NUMBER, zipf:S, "
+        "execute:N, with commas between them");
   }
   return std::nullopt;
 }
@@ -123,6 +127,7 @@ Result<LiveRequest> live_request(const LiveProgram& program,
   if (auto problem = take_fits(request.cluster, fits)) return *problem;
   const Result<Cluster> cluster = Catalog::builtin().cluster(request.cluster);
   if (!cluster) return cluster.error();
+  request.operators = program.operators;
   request.launches = program.launches;
   request.ranks = program.ranks;
   request.nodes = program.nodes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct LiveProgram {
   bool launches = false;           ///< the latter
   std::string cluster, python = "python3", host = "modelled", values = "neutral";
   std::vector<std::string> fits;
+  std::filesystem::path operators;
   std::uint32_t ranks = 0, nodes = 0;
   unsigned cuda = 0;
   bool no_fork_server = false;

@@ -1,7 +1,6 @@
 // flopcast run: a script of somebody else's on a cluster that is not there.
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <memory>
 
@@ -10,16 +9,12 @@
 #include "base/text/format.h"
 #include "base/text/names.h"
 #include "base/text/shown.h"
+#include "cli/run/files.h"
 #include "cli/run/program.h"
+#include "cli/run/resolve.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/outputs.h"
-#include "cli/terminal/timelines.h"
-#include "flopcast/replay.h"
-#include "flopcast/report/live.h"
-#include "flopcast/report/replay.h"
-#include "flopcast/trace/io.h"
-#include "flopcast/whatif.h"
 
 namespace flopcast::cli {
 namespace {
@@ -30,24 +25,12 @@ struct RunCommand {
   LiveProgram program;
   bool doctor = false, launcher = false;
   std::string start;
-  fs::path html, json, recording;
-  std::vector<fs::path> trace_out;
+  std::vector<std::string> sweep;  // clusters that the run is timed on afterwards
+  LiveFiles files;
 };
 
 std::string on_cluster_hint() {
   return "name one with --on: \"2 x dgx-h100\", or a name of `flopcast hw list clusters`";
-}
-
-/// A recording is read as a whole folder: nothing else may lie in it.
-std::optional<Diagnostic> make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  const bool empty = !error && fs::is_empty(folder, error);
-  if (empty && ::access(folder.c_str(), W_OK) == 0) return std::nullopt;
-  return Diagnostic{ErrorCode::kBadInput, folder.string(),
-                    error ? "cannot be made: " + error.message()
-                          : std::string(empty ? "cannot be written to" : "is not empty"),
-                    "name an empty folder, or one that is not there yet, with --recording"};
 }
 
 /// Everything that can be told before hours of work.
@@ -55,25 +38,15 @@ std::optional<Diagnostic> check(const RunCommand& command) {
   if (command.program.cluster.empty())
     return usage_error("--on", "says what cluster to run on, and is not there", on_cluster_hint());
   if (auto problem = live_obstacle()) return problem;
-  if (!command.recording.empty()) {
-    if (auto problem = make_folder(command.recording)) return problem;
+  if (!command.sweep.empty() && command.files.capture.empty()) {
+    return usage_error("--sweep", "times the run again from a file, and none is named",
+                       "name one with --capture");
   }
-  constexpr std::uintmax_t kLeast = std::uintmax_t{16} << 20;
-  std::vector<fs::path> files = command.trace_out;
-  for (const fs::path& file : {command.html, command.json, command.recording / "rank0.json.gz"}) {
-    if (!file.empty()) files.push_back(file);
+  for (const std::string& cluster : command.sweep) {
+    if (const Result<Cluster> known = Catalog::builtin().cluster(cluster); !known)
+      return known.error();
   }
-  for (const fs::path& file : files) {
-    std::error_code error;
-    const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-    const fs::space_info space = fs::space(folder, error);
-    if (error || !fs::exists(folder, error) || space.available >= kLeast) continue;
-    return Diagnostic{ErrorCode::kBadInput, file.string(),
-                      fmt::format("its disk has {} left",
-                                  short_bytes(static_cast<std::int64_t>(space.available))),
-                      "free some space, or name another place"};
-  }
-  return std::nullopt;
+  return command.files.problem();
 }
 
 /// Programs may do without, so it ends nothing.
@@ -97,65 +70,6 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int write_json(Io& io, const fs::path& path, const LiveReport& report) {
-  if (path.empty()) return kDone;
-  const std::string document = live_json(report);
-  if (const int code = write_told(io, "results", path, document); code != kDone) return code;
-  return kDone;
-}
-
-/// The page of a replay: what a profiler would have recorded of the run, and what that explains of it.
-int write_replay(Io& io, const fs::path& path, const LiveReport& report) {
-  if (path.empty()) return kDone;
-  const Result<TraceSet> timeline = report.timeline(std::nullopt);
-  if (!timeline) return fail(io, timeline.error());
-  Result<Replay> replayed = replay(*timeline);
-  if (!replayed) return fail(io, replayed.error());
-  tell_worth(*timeline, {}, *replayed);
-  return write_page(io, path, replay_html(*timeline, *replayed));
-}
-
-/// A recording as profilers leave it: a file a rank. One rank after the other, so that no more is in memory.
-int write_recording(Io& io, const fs::path& folder, const LiveReport& report) {
-  if (folder.empty()) return kDone;
-  std::uint64_t bytes = 0;
-  for (const LiveRank& rank : report.ranks) {
-    const Result<TraceSet> timeline = report.timeline(rank.rank);
-    if (!timeline) return fail(io, timeline.error());
-    const Result<std::uint64_t> written =
-        write_kineto(*timeline, folder / fmt::format("rank{}.json.gz", rank.rank));
-    if (!written) return fail(io, written.error());
-    bytes += *written;
-  }
-  report_file(io, "recording", folder, bytes);
-  return kDone;
-}
-
-int write_files(Io& io, const RunCommand& command, const LiveReport& report) {
-  if (const int code = write_json(io, command.json, report); code != kDone) return code;
-  if (const int code = write_recording(io, command.recording, report); code != kDone) return code;
-  if (const int code = write_replay(io, command.html, report); code != kDone) return code;
-  if (command.trace_out.empty()) return kDone;
-  const Result<TraceSet> timeline = report.timeline(std::nullopt);
-  if (!timeline) return fail(io, timeline.error());
-  return write_timelines(io, command.trace_out, *timeline);
-}
-
-/// One line: whose fault it was. The script has said the rest itself.
-void tell_failure(Io& io, const LiveFailure& failure) {
-  const std::string who = failure.rank < 0 ? "the launcher" : fmt::format("rank {}", failure.rank);
-  const std::string how = failure.status > 128
-                              ? fmt::format("was ended by signal {} ({})", failure.status - 128,
-                                            ::strsignal(failure.status - 128))
-                              : fmt::format("ended with status {}", failure.status);
-  const std::string last(escaped(sentence(failure.last_line)));
-  // As the dynamic linker has it: a PyTorch newer than the stand-ins, mostly.
-  const bool lacks = last.find("undefined symbol") != std::string::npos;
-  io.err << fmt::format("flopcast: error: {} {}{}{}\n", who, how, last.empty() ? "" : ": " + last,
-                        lacks ? " (flopcast run --doctor lists what nothing stands in for)" : "")
-         << std::flush;
-}
-
 LiveObserver observer_of(Io& io) {
   LiveObserver observer;
   observer.stop = Interruptible::interrupted;
@@ -169,7 +83,17 @@ LiveObserver observer_of(Io& io) {
   return observer;
 }
 
-int run_program(Io& io, const RunCommand& command) {
+/// The run on the other clusters, beside its own. Standard output is the program's.
+int tell_sweep(Io& io, const RunCommand& command, const LiveReport& report) {
+  Result<std::vector<ResolvedRow>> rows =
+      resolved_rows(command.files.capture, command.sweep, command.program.operators);
+  if (!rows) return fail(io, rows.error());
+  rows->insert(rows->begin(), ResolvedRow{report.cluster, report, std::nullopt});
+  io.err << '\n' << fit_text(resolved_text(*rows), io.width) << std::flush;
+  return kDone;
+}
+
+int run_program(Io& io, RunCommand command) {
   if (const auto problem = check(command)) return fail(io, *problem);
   Result<LiveRequest> request = live_request(command.program, [&io] {
     io.err << "flopcast: compiles what computes small tensors against this PyTorch, once\n"
@@ -179,17 +103,20 @@ int run_program(Io& io, const RunCommand& command) {
   const Result<std::int64_t> start = start_of(command.start);
   if (!start) return fail(io, start.error());
   request->start_ns = *start;
+  for (std::string& cluster : command.sweep) {
+    if (auto problem = take_fits(cluster, command.program.fits, "--sweep"))
+      return fail(io, *problem);
+  }
+  request->capture = command.files.capture;
   warn_of_little_shared_memory(io);
-  request->timeline =
-      !command.html.empty() || !command.trace_out.empty() || !command.recording.empty();
+  request->timeline = command.files.want_timeline();
   allow_many_files();
   const Interruptible interruptible;
   const Result<LiveReport> report = run_live(*request, Catalog::builtin(), observer_of(io));
   if (!report) return fail(io, report.error());
-  io.err << '\n' << fit_text(escaped_lines(live_text(*report)), io.width) << std::flush;
-  if (report->failure && !report->stopped) tell_failure(io, *report->failure);
-  const int written = write_files(io, command, *report);
+  int written = tell_run(io, command.files, *report);
   if (report->stopped) return Interruptible::code();
+  if (!command.sweep.empty() && written == kDone) written = tell_sweep(io, command, *report);
   return report->status != 0 ? report->status : written;
 }
 
@@ -245,20 +172,29 @@ void add_run_options(CLI::App& app, RunCommand& command) {
       ->type_name("modelled|FILE|measured[:FACTOR]")
       ->capture_default_str();
   app.add_option("--values", program.values,
-                 "What a script reads of values that nobody computed: neutral, zero; strict, an "
-                 "error. zipf:S skews the routing of experts by their scores, uniform does not; "
+                 "What a script reads of values that nobody computed: neutral, nan for a single "
+                 "number where code looks for no such thing, else zero; tainted:nan, tainted:zero "
+                 "or tainted:NUMBER, always that; strict, an error. zipf:S skews the routing of "
+                 "experts by their scores, uniform does not; "
                  "operators of up to N elements are computed with execute:N (16384)")
       ->type_name("POLICY")
       ->capture_default_str();
+  app.add_option(
+         "--operators", program.operators,
+         "What operators and kernels of your own do, as catalog/live/operators.toml says it of "
+         "those that are known; these go first")
+      ->type_name("FILE.toml");
   app.add_flag("--no-fork-server", program.no_fork_server,
                "Start every rank alone, instead of loading PyTorch once for all");
-  add_trace_out(app, "the run as a timeline", command.trace_out);
-  app.add_option("--recording", command.recording,
-                 "Write the run as torch.profiler would record it, a file a rank, for `flopcast "
-                 "replay DIR`; an empty folder, or none yet")
-      ->type_name("DIR");
-  add_page(app, command.html);
-  as_output(app.add_option("--json", command.json, "Write the summary as JSON")->type_name("FILE"));
+  as_output(app.add_option("--capture", command.files.capture,
+                           "Keep the run in a file, for `flopcast resolve FILE --on CLUSTER`")
+                ->type_name("FILE"));
+  app.add_option("--sweep", command.sweep,
+                 "Another cluster to time the run on afterwards, from its --capture; as often as "
+                 "wanted")
+      ->type_name("CLUSTER")
+      ->allow_extra_args(false);
+  add_live_files(app, command.files);
   app.add_flag("--doctor", command.doctor,
                "Say what a run would find: Python, PyTorch, stand-ins, memory; run nothing");
   app.add_flag(kLauncherFollows, command.launcher, "")->group("");

@@ -15,6 +15,7 @@ using Action = std::function<int(Io&)>;
 void add_replay(CLI::App& app, Action& action);
 void add_whatif(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
+void add_resolve(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
 void add_trace_info(CLI::App& trace, Action& action);
 void add_trace_pack(CLI::App& trace, Action& action);

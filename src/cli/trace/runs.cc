@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "cli/terminal/progress.h"
+#include "flopcast/live.h"
 
 namespace flopcast::cli {
 namespace {
@@ -26,6 +27,17 @@ Result<Set> named(Io& io, const Run& run, Result<Set> set) {
   if (!run.name.empty() && !named_file) set->label = run.name;
   for (const std::string& file : truncated_files(*set)) warn(io, "cut short: " + file);
   return set;
+}
+
+/// What a profiler would have recorded of a captured run.
+Result<TraceSet> recorded(const fs::path& capture, const ReadOptions& options) {
+  if (options.steps) {
+    return usage_error("--steps", "chooses steps of recordings, and a captured run is one whole",
+                       "write a recording first: flopcast resolve FILE --recording DIR");
+  }
+  const Result<LiveReport> report = resolve_live({capture, "", "", true}, Catalog::builtin());
+  if (!report) return report.error();
+  return report->timeline(std::nullopt);
 }
 
 /// Reads the runs that a command line names, and hands each to `use`.
@@ -86,6 +98,8 @@ Diagnostic several_runs(const InputOptions& input, const std::vector<Run>& runs,
 }
 
 Result<TraceSet> read_run(Io& io, const Run& run, ReadOptions options) {
+  if (run.paths.size() == 1 && is_captured_run(run.paths.front()))
+    return named(io, run, recorded(run.paths.front(), options));
   Progress progress(io);
   options.progress = progress.callback();
   return named(io, run, read_traces(run.paths, options));

@@ -20,11 +20,16 @@ namespace flopcast::live {
 /// Where a letter is in the file; 0: nowhere.
 using LetterPlace = std::uint64_t;
 
-/// Its bytes follow it.
+/// Valid bytes of a letter.
+struct LetterRange {
+  std::uint64_t begin, end;
+};
+
+/// Its ranges follow it, then its bytes.
 struct Letter {
   std::atomic<LetterPlace> next;       ///< of its chain
   std::atomic<std::uint32_t> readers;  ///< that have not gone on to the next
-  std::uint32_t valid;                 ///< 0: its bytes are tainted, and none are here
+  std::uint32_t ranges;  ///< 0: all that it would hold is tainted, and no bytes are here
   std::uint64_t bytes;
 };
 static_assert(sizeof(Letter) == 24);

@@ -31,7 +31,7 @@ enum class Act : std::uint8_t {
 
   // Work on a stream.
   kKernel,    ///< signature: name or library call with its sizes. word: blocks, threads of a block
-  kCopy,      ///< word: bytes, CopyKind, peer device
+  kCopy,      ///< word: bytes, CopyKind
   kFill,      ///< word: bytes
   kHostWork,  ///< a function of the application runs in stream order. word: its ticket
 
@@ -71,7 +71,10 @@ enum class Act : std::uint8_t {
              ///< picoseconds; after the end it is no longer watched
   kHolds,    ///< word: bytes of the device that the process has from now on, its context included
   kAskUse,   ///< what the node's device does. word: DeviceUse, number of a process. Answered
-  kExit,     ///< the process ends by itself. word: exit status
+  kFork,  ///< a process of the program's begins here. word: Hello::child of its line. Answered: when
+  kWaitsFor,  ///< of the kIdle that follows: it is woken at a channel, too. word: the channel's key, wakes of it
+  ///< that the thread knows of
+  kWakes,  ///< threads of other processes that wait at a channel. word: its key, which wake of it this is
 };
 
 /// What may be asked of a device, at the thread's time.

@@ -20,6 +20,14 @@ class Arena {
   static constexpr std::uint32_t kTexts = 1 << 20;
   static constexpr std::uint64_t kBytes = std::uint64_t{1} << 26;
 
+  /// All texts of another one, under their numbers. Nobody writes to that one meanwhile.
+  void take_over(const Arena& other) {
+    const std::uint32_t count = other.count_.load(std::memory_order_acquire);
+    std::memcpy(ends_, other.ends_, count * sizeof *ends_);
+    if (count > 0) std::memcpy(bytes_, other.bytes_, other.ends_[count - 1]);
+    count_.store(count, std::memory_order_release);
+  }
+
   /// The number of a text; none if the arena is full.
   std::optional<std::uint32_t> add(std::string_view text) {
     const std::uint32_t number = count_.load(std::memory_order_relaxed);
@@ -53,6 +61,21 @@ struct TaintedReads {
   std::atomic<std::uint64_t> assumed{0};  ///< tensors that got values assumed for tainted ones
   std::atomic<std::uint32_t> state{0};    ///< of `first`
   char first[8192] = {};  ///< who read first, and the stack of that thread; ends with 0
+  std::atomic<std::uint32_t> origin_state{0};  ///< of `origin`
+  /// The first work that was not computed though all that it reads was, and why; ends with 0.
+  char origin[512] = {};
+};
+
+/// Where host time is modelled: stretches in which a thread of the program computed for long and called for nothing, so that they take no
+/// virtual time. The process counts, the engine reads.
+struct HostWork {
+  static constexpr std::uint32_t kMost = 1024;
+  struct Stretch {
+    std::int64_t at_ns;     ///< of virtual time, since the start of the run
+    std::int64_t taken_ns;  ///< of this machine's processor
+  };
+  std::atomic<std::uint32_t> count{0};  ///< those above kMost are not here
+  Stretch stretches[kMost];
 };
 
 /// How threads in real time that look whether calls take too long (NCCL's watchdogs) see the run's time, and how the
@@ -70,20 +93,36 @@ struct Watch {
   Place places[kPlaces];
 };
 
+/// Where threads of a process are. The engine asks; a thread of the process that does nothing else answers.
+struct Stacks {
+  static constexpr std::uint32_t kThreads = 16;
+  std::atomic<std::uint32_t> wanted;  ///< questions so far: the futex that the thread waits for
+  std::atomic<std::uint32_t> told;    ///< of them, those that are answered
+  std::uint32_t count;                ///< threads that the question is about
+  std::int32_t threads[kThreads];     ///< as the system numbers them
+  std::uint64_t handles[kThreads];    ///< as their C library does; 0: not known
+  std::uint8_t python[kThreads];      ///< 1: the lines are Python's, else functions
+  /// A thread's name, and a line for each call, innermost first. Ends with 0.
+  char text[kThreads][4096];
+};
+
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 5;
+  static constexpr std::uint32_t kVersion = 6;
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
   std::uint32_t version;  ///< of these structures
-  std::int32_t pid = 0;   ///< of the process
+  std::atomic<std::int32_t> pid{0};  ///< of the process; 0: it is about to be started
   std::int32_t rank = 0;  ///< as the launcher counts; -1: it has not said
   /// Most that was taken of a device's memory at any time.
   std::atomic<std::uint64_t> most_memory[kDevices];
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
+  std::atomic<std::uint32_t> ended{0};    ///< its exit status + 1, once it ends by itself
   TaintedReads tainted;
+  HostWork host_work;
   Watch watch;
+  Stacks stacks;
   Ring rings[kThreads];
   Arena arena;
 };
@@ -115,10 +154,11 @@ struct Common {
   std::uint32_t devices = 0;  ///< of a node
   DeviceFacts device;         ///< all are alike
   double host_factor = 0;     ///< host time is measured processor time, times this; 0: modelled
-  std::atomic<std::uint32_t> over{0};      ///< 1: the engine hears nobody any more
-  std::atomic<std::uint32_t> outboxes{0};  ///< taken by processes, see mail.h
-  std::atomic<std::uint64_t> shared{0};    ///< bytes of the file taken by kSharedBegin's
-  HostCosts host;                          ///< zero: what records say
+  std::atomic<std::uint32_t> over{0};          ///< 1: the engine hears nobody any more
+  std::atomic<std::uint32_t> outboxes{0};      ///< taken by processes, see mail.h
+  std::atomic<std::uint64_t> shared{0};        ///< bytes of the file taken by kSharedBegin's
+  std::atomic<std::uint32_t> told_tainted{0};  ///< 1: a read of what nobody computed was told
+  HostCosts host;                              ///< zero: what records say
 };
 
 }  // namespace flopcast::live

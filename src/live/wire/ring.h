@@ -69,6 +69,10 @@ class Ring {
   Answer answer;
   /// Its thread, as the system numbers it, while it stands still until a time of the run; else 0.
   std::atomic<std::int32_t> clocked{0};
+  /// 1: the run has gone on without its thread, which has not said that it stood still; it takes the run's time next.
+  std::atomic<std::uint32_t> left_behind{0};
+  std::atomic<std::int32_t> thread{0};   ///< its thread, as the system numbers it
+  std::atomic<std::uint64_t> handle{0};  ///< the same, as the C library does
 
  private:
   alignas(64) std::atomic<std::uint32_t> written_{0};

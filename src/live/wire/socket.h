@@ -47,6 +47,8 @@ struct Hello {
   std::int32_t pid = 0;
   std::int32_t rank = -1;  ///< as its launcher numbers it; -1: that has said nothing
   std::int32_t ranks = 0;  ///< that the launcher starts; 0: it has said nothing
+  /// Of a process that another one of the run is about to start, and names so (Act::kFork); else 0.
+  std::uint64_t child = 0;
 };
 
 /// The address of an abstract socket, which no other user of the machine can take for a file.

@@ -49,6 +49,20 @@ void write_coverage(JsonWriter& w, std::string_view key, const std::vector<LiveC
   w.end_array();
 }
 
+void write_rests(JsonWriter& w, const LiveReport& r) {
+  const std::vector<double> parts = shares(r);
+  w.begin_array("coverage");
+  for (std::size_t i = 0; i < r.coverage.size(); ++i) {
+    w.begin_object({}, Layout::kLine);
+    w.text("what", r.coverage[i].what);
+    w.count("kernels", r.coverage[i].kernels);
+    w.seconds("time_s", r.coverage[i].time);
+    w.ratio("share", parts[i]);
+    w.end_object();
+  }
+  w.end_array();
+}
+
 /// What may be wrong with the prices because nobody knows what these kernels do.
 void write_unknown(JsonWriter& w, const LiveReport& r) {
   w.begin_array("unknown");
@@ -73,12 +87,19 @@ void write_unknown(JsonWriter& w, const LiveReport& r) {
   w.end_object();
 }
 
-}  // namespace
+void write_resolved(JsonWriter& w, const std::optional<LiveResolved>& resolved) {
+  if (!resolved) return w.null("resolved");
+  w.begin_object("resolved");
+  w.text("cluster", resolved->cluster);
+  w.count("asked", resolved->asked);
+  w.count("differs", resolved->differs);
+  w.text("first", resolved->first);
+  w.texts("assumed", resolved->assumed, Layout::kLine);
+  w.end_object();
+}
 
-std::string live_json(const LiveReport& r) {
-  JsonWriter w;
-  w.begin_object();
-  w.text("flopcast", kVersion);
+/// All but the version.
+void write_run(JsonWriter& w, const LiveReport& r) {
   w.text("cluster", r.cluster);
   w.integer("status", r.status);
   if (r.failure) {
@@ -90,19 +111,63 @@ std::string live_json(const LiveReport& r) {
   } else {
     w.null("failure");
   }
+  w.begin_array("restarts");
+  for (const LiveRestart& restart : r.restarts) {
+    w.begin_object({}, Layout::kLine);
+    w.integer("rank", restart.rank);
+    w.seconds("at_s", restart.at);
+    w.end_object();
+  }
+  w.end_array();
   w.seconds("virtual_s", r.virtual_time);
   w.count("tasks", r.tasks);
   w.begin_array("ranks");
   for (const LiveRank& rank : r.ranks) write_rank(w, rank);
   w.end_array();
-  write_coverage(w, "coverage", r.coverage);
+  write_rests(w, r);
   write_coverage(w, "kernels", r.kernels);
   write_unknown(w, r);
   w.ratio("host_spread", r.host_spread);
   w.count("tainted_reads", r.tainted_reads);
   w.texts("tainted_where", r.tainted_where, Layout::kLine);
+  w.texts("values_end", r.values_end, Layout::kLine);
   w.count("assumed_values", r.assumed);
+  w.texts("unmatched_operators", r.unmatched, Layout::kLine);
   w.texts("unsupported", r.unsupported, Layout::kLine);
+  write_resolved(w, r.resolved);
+}
+
+}  // namespace
+
+std::string live_json(const LiveReport& r) {
+  JsonWriter w;
+  w.begin_object();
+  w.text("flopcast", kVersion);
+  write_run(w, r);
+  w.end_object();
+  return std::move(w).take();
+}
+
+std::string resolved_json(std::span<const ResolvedRow> rows) {
+  JsonWriter w;
+  w.begin_object();
+  w.text("flopcast", kVersion);
+  w.begin_array("clusters");
+  for (const ResolvedRow& row : rows) {
+    w.begin_object();
+    w.text("cluster", row.cluster);
+    if (row.problem) {
+      w.text("problem", row.problem->text());
+      w.null("run");
+    } else {
+      w.null("problem");
+      w.begin_object("run");
+      write_run(w, *row.report);
+      w.end_object();
+    }
+    w.end_object();
+  }
+  w.end_array();
   w.end_object();
   return std::move(w).take();
 }

@@ -53,6 +53,16 @@ UnknownWork report::unknown_work(const LiveReport& r) {
   return all;
 }
 
+std::vector<double> report::shares(const LiveReport& r) {
+  const UnknownWork unknown = unknown_work(r);
+  Time whole = unknown.floor - unknown.time;
+  for (const LiveCoverage& one : r.coverage) whole += one.time;
+  std::vector<double> all;
+  for (const LiveCoverage& one : r.coverage)
+    all.push_back(share(one.what == kUnknownBasis ? unknown.floor : one.time, whole));
+  return all;
+}
+
 namespace {
 
 constexpr unsigned kLiveBarWidth = 28;
@@ -82,6 +92,17 @@ std::string_view words_for(LiveStepsBy by) {
   return "";
 }
 
+/// What a restart takes is nobody's work on the cluster, and is said not to be there.
+std::string restarts_text(const LiveReport& r) {
+  std::string text;
+  for (const LiveRestart& restart : r.restarts) {
+    text += fmt::format(
+        "started again at {}, when rank {} had failed; what that itself takes is left out\n",
+        short_time(restart.at), restart.rank);
+  }
+  return text;
+}
+
 /// Of the first rank that has steps: ranks of one run step together.
 std::string steps_line(const LiveReport& r) {
   const auto found = std::find_if(r.ranks.begin(), r.ranks.end(),
@@ -106,16 +127,6 @@ std::string steps_line(const LiveReport& r) {
 
 /// From this share on it stands before all else.
 constexpr double kToldFirst = 0.01;
-
-std::string unknown_line(const LiveReport& r) {
-  const UnknownWork all = unknown_work(r);
-  if (all.share <= kToldFirst) return {};
-  return fmt::format(
-      "{} {} of kernels whose work is unknown: at least {} of GPU time by the\n"
-      "{} that they can reach, {}; what they compute is not in it\n",
-      grouped(all.kernels), all.kernels == 1 ? "launch" : "launches", percent(all.share),
-      short_bytes(static_cast<std::int64_t>(all.bytes)), short_time(all.floor));
-}
 
 std::string unknown_text(const std::vector<LiveUnknown>& list) {
   if (list.empty()) return {};
@@ -171,19 +182,19 @@ std::string memory_text(const LiveReport& r) {
                      least->rank, bytes(*most), most->rank);
 }
 
-std::string coverage_text(const std::vector<LiveCoverage>& list, std::string_view title,
-                          std::size_t most) {
-  Time whole;
-  for (const LiveCoverage& one : list) whole += one.time;
-  if (list.empty() || whole <= Time{}) return {};
-  Table table({{std::string(title), Align::kLeft}, {"kernels"}, {"GPU time"}, {"share"}});
-  for (std::size_t i = 0; i < std::min(list.size(), most); ++i) {
-    table.add({shortened(escaped(list[i].what), kNameWidth), grouped(list[i].kernels),
-               short_time(list[i].time), percent(share(list[i].time, whole))});
+/// Where work is unknown, it takes its floor or more, and all else has that share or less.
+std::string coverage_text(const LiveReport& r) {
+  const std::vector<double> parts = shares(r);
+  const bool unknown = !r.unknown.empty();
+  Table table({{"what kernel times rest on", Align::kLeft}, {"kernels"}, {"GPU time"}, {"share"}});
+  for (std::size_t i = 0; i < r.coverage.size(); ++i) {
+    const LiveCoverage& one = r.coverage[i];
+    const std::string limit = !unknown ? "" : one.what == kUnknownBasis ? "at least " : "at most ";
+    table.add({shortened(escaped(one.what), kNameWidth), grouped(one.kernels),
+               short_time(one.what == kUnknownBasis ? unknown_work(r).floor : one.time),
+               limit + percent(parts[i])});
   }
-  std::string text = '\n' + table.text();
-  if (list.size() > most) text += fmt::format("  and {} more\n", grouped(list.size() - most));
-  return text;
+  return r.coverage.empty() ? std::string() : '\n' + table.text();
 }
 
 std::string named(const std::vector<std::string>& names) {
@@ -205,12 +216,28 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
+std::string host_work_text(const LiveHostWork& work) {
+  return fmt::format(
+      "\nwork of the host that takes no virtual time: within its steps rank {} computed\n"
+      "  {} for 10 ms or more between two calls, {:.2f} s of this machine's\n"
+      "  in all (--host measured:1 counts it)\n",
+      work.rank, counted(work.stretches, "time"), work.taken_s);
+}
+
 std::string remarks_text(const LiveReport& r) {
   std::string text;
+  if (r.host_work) text += host_work_text(*r.host_work);
   if (r.tainted_reads > 0) {
-    text += fmt::format("\n{} of values that nobody computed, answered with zero; the first:\n",
+    text += fmt::format("\n{} of values that nobody computed; the first:\n",
                         counted(r.tainted_reads, "read"));
     if (!r.tainted_where.empty()) text += indented(r.tainted_where.front());
+    if (!r.values_end.empty())
+      text +=
+          "values end at the first work that was not computed:\n" + indented(r.values_end.front());
+  }
+  if (!r.unmatched.empty()) {
+    text += fmt::format("\n{} of your operators that nothing here had: {}\n",
+                        counted(r.unmatched.size(), "pattern"), named(r.unmatched));
   }
   if (!r.unsupported.empty()) {
     text += fmt::format("\n{} called that the stand-ins do not have: {}\n",
@@ -221,10 +248,20 @@ std::string remarks_text(const LiveReport& r) {
 
 }  // namespace
 
+std::string live_unknown_work(const LiveReport& r) {
+  const UnknownWork all = unknown_work(r);
+  if (all.share <= kToldFirst) return {};
+  return fmt::format(
+      "{} {} of kernels whose work is unknown: at least {} of GPU time by the\n"
+      "{} that they can reach, {}; what they compute is not in it\n",
+      grouped(all.kernels), all.kernels == 1 ? "launch" : "launches", percent(all.share),
+      short_bytes(static_cast<std::int64_t>(all.bytes)), short_time(all.floor));
+}
+
 std::string live_text(const LiveReport& r) {
   if (r.ranks.empty()) return first_line(r) + "no rank used a GPU\n";
-  return first_line(r) + steps_line(r) + unknown_line(r) + times_text(r) + memory_text(r) +
-         coverage_text(r.coverage, "what kernel times rest on", r.coverage.size()) +
+  return first_line(r) + resolved_lines(r) + restarts_text(r) + steps_line(r) +
+         live_unknown_work(r) + times_text(r) + memory_text(r) + coverage_text(r) +
          unknown_text(r.unknown) + remarks_text(r);
 }
 

@@ -66,5 +66,21 @@ TEST(LiveReportText, UnknownWorkAboveOnePercentIsToldFirst) {
   }
 }
 
+TEST(LiveReportText, NothingIsSaidToBeFittedThatUnknownWorkMayBe) {
+  // 998 us of fitted kernels and 2 us of one that moves at least what takes 500 us.
+  LiveReport report = with_unknown(Time::from_us(500));
+  report.coverage = {{"fitted", 100, Time::from_us(998)}, {"unknown", 12, Time::from_us(2)}};
+  const std::string text = live_text(report);
+  EXPECT_NE(text.find("at most 66.6 %"), std::string::npos) << text;  // 998 of 1,498
+  EXPECT_NE(text.find("at least 33.4 %"), std::string::npos) << text;
+  EXPECT_EQ(text.find("99"), text.find("998")) << text;  // no 99.8 % anywhere
+  const std::string json = live_json(report);
+  EXPECT_NE(json.find("\"time_s\": 0.000998, \"share\": 0.66"), std::string::npos) << json;
+  // Where all is known, shares are what they are.
+  report.unknown.clear();
+  report.coverage.pop_back();
+  EXPECT_EQ(live_text(report).find("at most"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace flopcast

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -30,6 +31,9 @@ LiveTimes mean_times(const std::vector<LiveRank>& ranks);
 /// Of all GPUs: what each step took.
 std::vector<Time> step_times(const LiveRank& rank);
 
+/// Of a run that was captured: where it ran, and what that leaves open here. Empty of any other.
+std::string resolved_lines(const LiveReport& r);
+
 /// All kernels whose work is not known.
 struct UnknownWork {
   std::uint64_t kernels = 0, bytes = 0;
@@ -38,5 +42,9 @@ struct UnknownWork {
   double share = 0;             ///< of the GPUs' time that they would be if they took `floor`
 };
 UnknownWork unknown_work(const LiveReport& r);
+/// Of what LiveReport::coverage has for those.
+inline constexpr std::string_view kUnknownBasis = "unknown";
+/// Of each of LiveReport::coverage, of the time of all kernels, if those of unknown work took their floor.
+std::vector<double> shares(const LiveReport& r);
 
 }  // namespace flopcast::report

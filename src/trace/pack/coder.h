@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "trace/pack/columns.h"
+#include "base/pack/columns.h"
 #include "trace/raw/raw_trace.h"
 
 namespace flopcast::trace {

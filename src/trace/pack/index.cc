@@ -4,7 +4,7 @@
 #include <protozero/pbf_message.hpp>
 
 #include "base/text/utf8.h"
-#include "trace/pack/columns.h"
+#include "base/pack/columns.h"
 
 namespace flopcast::trace {
 namespace {

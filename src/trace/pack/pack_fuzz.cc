@@ -7,7 +7,7 @@
 #include "support/fuzz_target.h"
 #include "trace/kineto/reader.h"
 #include "trace/pack/block.h"
-#include "trace/pack/columns.h"
+#include "base/pack/columns.h"
 #include "trace/pack/index.h"
 #include "trace/raw/append.h"
 #include "trace/raw/finish.h"

@@ -9,7 +9,7 @@
 #include "support/shared_traces.h"
 #include "support/temporary_folder.h"
 #include "trace/pack/block.h"
-#include "trace/pack/columns.h"
+#include "base/pack/columns.h"
 #include "trace/pack/index.h"
 #include "trace/pack/reader.h"
 #include "trace/trace_dump.h"

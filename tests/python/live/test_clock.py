@@ -25,7 +25,7 @@ def test_one_rank_lives_in_virtual_time(run):
     assert 0 <= told["start"] - START < 1
     assert told["clocks"] == [LONG] * 4
     assert told["waits"] == [5, 25, 55, 62]
-    assert told["batches"]  # workers take no time
+    assert told["batches"] == [8, 8]  # of three batches of 4 s one of two workers makes two
     assert told["backward"]
 
 
@@ -51,6 +51,23 @@ def test_a_thread_at_work_when_the_script_ends_ends_with_it(live, tmp_path):
     done = live.run(script)
     assert done.stdout == "done\n"
     assert "terminate" not in done.stderr
+
+
+@pytest.mark.parametrize("last", ["pass", "time.sleep(7)"])
+def test_a_sleep_that_the_end_of_the_script_cuts_short_is_no_time(live, tmp_path, last):
+    script = tmp_path / "watches.py"
+    script.write_text(
+        "import ctypes, threading, time\n"
+        "cuda = ctypes.CDLL('libcuda.so.1')\n"
+        "cuda.cuInit(0)\n"
+        "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        "time.sleep(2)\n"
+        "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        f"{last}\n"
+    )
+    live.run("--json", tmp_path / "run.json", script)
+    told = json.loads((tmp_path / "run.json").read_text())
+    assert told["virtual_s"] == pytest.approx(2 if last == "pass" else 9, abs=0.01)
 
 
 def test_a_seed_that_nobody_gave_is_the_ranks_own_in_every_run(live, tmp_path):

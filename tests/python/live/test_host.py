@@ -41,6 +41,25 @@ def test_python_alone_takes_no_modelled_time(live):
     assert numbers(live, "took", "python")[:2] == [0, 0]
 
 
+OPTIMIZER_ON_THE_HOST = """
+import torch
+x = torch.ones(64, 64, device="cuda")
+for step in range(8):
+    torch.relu(x @ x).sum()
+    torch.cuda.synchronize()
+    sum(range({count}))
+"""
+
+
+@pytest.mark.parametrize("count, told", [(3_000_000, True), (1000, False)])
+def test_steps_in_which_the_host_computes_for_long_are_told(live, tmp_path, count, told):
+    summary = live.script(tmp_path, OPTIMIZER_ON_THE_HOST.format(count=count)).stderr
+    assert re.search(r"^[5-8] steps of", summary, re.MULTILINE)
+    found = re.search(r"within its steps rank 0 computed\n  (\d+) times for 10 ms or more", summary)
+    assert bool(found) == told, summary
+    assert not told or 5 <= int(found[1]) <= 10
+
+
 def test_a_table_that_is_none_is_refused_with_its_place(live, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('[host]\nlaunch = "fast"\n')

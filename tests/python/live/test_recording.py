@@ -20,12 +20,25 @@ def replay(live, folder):
     return json.loads(done.stdout)["sets"][0]
 
 
+def resolve(live, folder, on):
+    """What `flopcast resolve --json` says of the captured run in a folder."""
+    line = [live.command, "resolve", folder / "run.fccap", "--on", on, "--json", folder / "resolved.json"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "resolved.json").read_text())
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_replay_of_a_run_has_the_runs_own_times(live, tmp_path, name):
     ranks, arguments = SCRIPTS[name]
     folder = tmp_path / "run"
-    live.run("--recording", folder, "--json", tmp_path / "run.json", f"examples/live/{name}", *arguments, ranks=ranks)
+    kept = ["--recording", folder, "--json", tmp_path / "run.json", "--capture", tmp_path / "run.fccap"]
+    live.run(*kept, f"examples/live/{name}", *arguments, ranks=ranks)
     run = json.loads((tmp_path / "run.json").read_text())
+    again = resolve(live, tmp_path, "dgx-h100")
+    told = again.pop("resolved")
+    assert told["cluster"] == "dgx-h100" and told["differs"] == 0 and told["assumed"] == []
+    assert {**again, "resolved": None} == run
     assert sorted(path.name for path in folder.iterdir()) == [f"rank{i}.json.gz" for i in range(ranks)]
     found = replay(live, folder)
     assert len(found["ranks"]) == ranks
@@ -104,3 +117,42 @@ def test_a_folder_that_holds_something_is_refused_before_the_run(live, tmp_path)
     (tmp_path / "old.json").write_text("{}")
     done = live.run("--recording", tmp_path, "examples/live/ddp_resnet.py", expect=3)
     assert "is not empty" in done.stderr and "--recording" in done.stderr
+
+
+def test_a_captured_run_is_a_run_on_another_cluster(live, tmp_path):
+    """To the bit where the script asks nothing of time, as one GPU's does until its last line; c10d asks whether
+    collectives are done, and asks once more or less often on a slower network."""
+    text = """
+import os, sys, torch, torch.distributed as dist
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+torch.cuda.set_device(device)
+model = torch.nn.Linear(4096, 4096, device=device)
+if len(sys.argv) > 1:
+    dist.init_process_group("nccl")
+    model = torch.nn.parallel.DistributedDataParallel(model)
+begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+begin.record()
+for step in range(3):
+    model(torch.randn(512, 4096, device=device)).sum().backward()
+end.record()
+torch.cuda.synchronize()
+begin.elapsed_time(end)
+"""
+    slower = "dgx-h100, chip.hbm_bandwidth 1500GB/s, node.bandwidth 100GB/s"
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    for ranks, arguments in (1, []), (2, ["ddp"]):
+        live.run("--capture", tmp_path / "run.fccap", script, *arguments, ranks=ranks)
+        live.run("--json", tmp_path / "there.json", script, *arguments, ranks=ranks, on=slower)
+        there = json.loads((tmp_path / "there.json").read_text())
+        here = resolve(live, tmp_path, slower)
+        told = here.pop("resolved")
+        if ranks == 1:
+            assert {**here, "resolved": None} == there
+            assert told["differs"] == 1 and told["first"] == "rank 0 asked how long its GPU took"
+        else:
+            assert told["differs"] > ranks
+            assert here["virtual_s"] == pytest.approx(there["virtual_s"], rel=2e-3)
+    line = [live.command, "resolve", tmp_path / "run.fccap", "--on", "1 x h100-sxm"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "has 1 chips" in done.stderr

@@ -64,6 +64,52 @@ def test_runs_are_alike(run, trained):
         assert json.loads(run("training_script.py", "cuda").stdout) == trained
 
 
+def test_values_end_nowhere_in_small_steps_of_many_kinds_of_models(live, tmp_path):
+    """No operator of them is left out, and losses are the CPU's."""
+    for part, ranks in (("alone", 1), ("together", 2)):
+        account = tmp_path / f"{part}.json"
+        done = live.run("--json", account, HERE / "models_script.py", part, ranks=ranks, timeout=300)
+        told = json.loads(account.read_text())
+        assert told["values_end"] == [] and told["tainted_reads"] == 0, told["values_end"]
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        assert len(lines) == {"alone": 9, "together": 4}[part]
+        for name, (expected, got) in (item for line in lines for item in line.items()):
+            assert got == pytest.approx(expected, abs=2e-2 if name in ("fp16", "bf16") else 1e-4), name
+
+
+def test_where_values_end_is_told(live, tmp_path):
+    script, account = tmp_path / "ends.py", tmp_path / "run.json"
+    script.write_text(
+        "import torch\n"
+        "x = torch.arange(200.0).expand(200, 200).cuda()\n"
+        "print((x * 2).mean().item(), x.mean().item(), flush=True)\n"
+    )
+    for values, printed in (("neutral", "nan nan"), ("execute:50000", "199.0 99.5"), ("tainted:7.5", "7.5 7.5")):
+        done = live.run("--values", values, "--json", account, script)
+        assert done.stdout == printed + "\n"
+        ends = json.loads(account.read_text())["values_end"]
+        assert ends == ([] if "execute" in values else [ends[0]])
+        told = [line for line in done.stderr.splitlines() if "reads values that were not computed" in line]
+        assert len(told) == (0 if "execute" in values else 1)
+        if told:
+            assert ends[0].startswith("rank 0: aten::") and "40000 elements, more than" in ends[0]
+            assert "ends.py" in told[0] and "line 3" in told[0] and "aten::_local_scalar_dense" in told[0]
+
+
+def test_copies_and_collectives_of_as_many_elements_as_are_executed_carry_values(live, tmp_path):
+    script = tmp_path / "large.py"
+    script.write_text(
+        "import os, torch, torch.distributed as dist\n"
+        "dist.init_process_group('nccl')\n"
+        "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n"
+        "x = torch.ones(400, 1000).cuda()\n"
+        "dist.all_reduce(x)\n"
+        "print(x.sum().item(), flush=True)\n"
+        "dist.destroy_process_group()\n"
+    )
+    assert live.run("--values", "execute:400000", script, ranks=2).stdout == "800000.0\n" * 2
+
+
 def test_a_strict_run_ends_where_it_reads_what_nobody_computed(run, tmp_path):
     script = tmp_path / "reads.py"
     script.write_text(

@@ -3,6 +3,7 @@ computes there with what the CPU computes, or looks at what is assumed of values
 
 import io
 import json
+import math
 import sys
 
 import torch
@@ -41,6 +42,13 @@ INDEX = torch.randint(0, 17, (40,))
 IMAGE = torch.randn(2, 3, 8, 8)
 ROWS = torch.randint(0, 17, (5, 13))
 ODD = torch.tensor([1, float("nan"), float("inf")])
+
+
+LENGTHS = torch.tensor([3, 0, 9, 5])
+
+
+def square(x):
+    return x @ x.mT + torch.eye(17, device=x.device)
 
 
 def out_of(function, dtype, *tensors):
@@ -86,8 +94,148 @@ ALIKE = {
     "expanded": (lambda x: x[:1].expand(5, 13).clone(), X),
     "ranges": (lambda x: [torch.arange(9, device=x.device), torch.linspace(0, 1, 7, device=x.device)], X),
     "of_lists": (lambda x: torch._foreach_lerp([x, x], [x * 2, x * 3], 0.5), X),
+    "in_complex_numbers": (lambda x: [torch.view_as_real(z := torch.complex(x, x * 2)), z.abs(), z.angle(), (z @ z.mT).real], X),
+    "conjugates": (lambda x: [(torch.complex(x, x) * torch.complex(x, -x).conj()).imag, torch.complex(x, x).mH.real], X),
+    "fourier": (lambda x: [torch.fft.rfft(x).real, torch.fft.irfft(torch.fft.rfft(x)), torch.fft.fft2(x).imag], X),
+    "fourier_along": (lambda x: [torch.fft.fft(x, dim=0).abs(), torch.stft(x.flatten(), 32, return_complex=True).abs()], X),
+    "factorisations": (lambda x: [torch.linalg.cholesky(square(x)), torch.linalg.det(square(x)), torch.linalg.inv(square(x))], X),
+    "eigenvalues": (lambda x: [torch.linalg.eigvalsh(square(x)), torch.linalg.svdvals(x), torch.linalg.eigvals(square(x)).abs().sort()[0]], X),
+    "qr_and_lstsq": (lambda x: [torch.linalg.qr(x)[1].abs(), torch.linalg.lstsq(x, x[:, :2]).solution, torch.linalg.pinv(x)], X),
+    "norms_of_matrices": (lambda x: [torch.linalg.matrix_norm(x), torch.linalg.matrix_exp(x[:13] / 9), torch.linalg.slogdet(square(x))[1]], X),
+    "scatters": (lambda x, i: [x.scatter_reduce(0, i, x[:5], r) for r in ("sum", "mean", "amax", "amin", "prod")], X, ROWS),
+    "index_reduce": (lambda x, i: [x.index_reduce(0, i, x[i], "mean"), x.index_copy(0, i[:1], x[:1]), x.index_fill(0, i, 2.0)], X, INDEX),
+    "puts": (lambda x, i: [x.index_put((i,), x[i], accumulate=True), x.gather(0, i[:13].expand(17, 13)), x.take(i)], X, INDEX),
+    "segments": (lambda x: [torch.segment_reduce(x, r, lengths=LENGTHS.to(x.device)) for r in ("sum", "mean", "max", "min")], X),
+    "bags": (lambda x, i: [F.embedding_bag(i.reshape(8, 5), x, mode=m) for m in ("sum", "mean", "max")], X, INDEX),
+    "sparse_products": (lambda x: [torch.sparse.mm(x.to_sparse(), x.mT), x.to_sparse_csr() @ x.mT, x.to_sparse_csr() @ x[0]], X),
+    "sparse_sums": (lambda x: [torch.sparse.sum(x.to_sparse(), 0).to_dense(), (x.to_sparse() + x.to_sparse()).to_dense(), x + x.to_sparse()], X),
+    "sparse_sparse": (lambda x: [torch.sparse.mm(x.to_sparse(), x.mT.to_sparse()).to_dense(), (x.to_sparse() * 2).to_dense()], X * MASK),
+    "coalesced": (lambda i: (c := torch.sparse_coo_tensor(torch.stack([i, i]), i.float(), (17, 17)).coalesce(), [c.indices(), c.values(), c.to_dense()])[1], INDEX),
+    "sparse_softmax": (lambda x: torch.sparse.softmax(x.to_sparse(), 1).to_dense(), X),
+    "csr_parts": (lambda x: [(c := x.to_sparse_csr()).crow_indices(), c.col_indices(), c.values(), c.to_dense()], X * MASK),
+    "csr_addmm": (lambda x: [torch.addmm(x @ x.mT, x.to_sparse_csr(), x.mT), torch.addmm(x @ x.mT, x.to_sparse(), x.mT)], X),
     "solve": (lambda x: torch.linalg.solve(x @ x.t() + torch.eye(17, device=x.device), x[:, 0]), X),
 }
+
+
+def trained(make, data, optimizer, steps=3):
+    """Losses and what is left of a model's parameters on the CPU and on the GPU."""
+    results = []
+    for device in ("cpu", GPU):
+        torch.manual_seed(5)
+        model, inputs = make().to(device), [one.to(device) for one in data]
+        losses, steps_of = [], optimizer(model.parameters())
+        for _ in range(steps):
+            loss = model(*inputs).square().mean()
+            loss.backward()
+            steps_of.step()
+            steps_of.zero_grad()
+            losses.append(loss.detach().cpu())
+        results.append([*losses, *[p.detach().cpu() for p in model.parameters()]])
+    return close(*results, tolerance=2e-5)
+
+
+class Last(nn.Module):
+    def __init__(self, layer, packs=False):
+        super().__init__()
+        self.layer, self.packs = layer, packs
+
+    def forward(self, x):
+        if self.packs:
+            x = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([7, 5, 4, 1]), batch_first=True)
+            return self.layer(x)[0].data
+        out, state = self.layer(x)
+        return out.mean() + sum(part.mean() for part in (state if isinstance(state, tuple) else (state,)))
+
+
+class Cells(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.gru, self.rnn = nn.LSTMCell(6, 9), nn.GRUCell(9, 9), nn.RNNCell(9, 9)
+
+    def forward(self, x):
+        hidden, cell = self.lstm(x[:, 0])
+        hidden, cell = self.lstm(x[:, 1], (hidden, cell))
+        return self.rnn(self.gru(hidden, cell))
+
+
+SEQUENCES = torch.randn(4, 7, 6)
+SGD = lambda parameters: torch.optim.SGD(parameters, 0.1)
+
+
+@check
+def recurrent_layers_learn_what_they_learn_on_the_cpu():
+    kinds = (nn.LSTM, nn.GRU, nn.RNN, lambda *a, **k: nn.RNN(*a, nonlinearity="relu", **k))
+    shapes = ({}, {"num_layers": 2, "bidirectional": True}, {"bias": False}, {"batch_first": False})
+    for kind in kinds:
+        for shape in shapes:
+            if not trained(lambda: Last(kind(6, 9, **({"batch_first": True} | shape))), [SEQUENCES], SGD):
+                return False
+        if not trained(lambda: Last(kind(6, 9, 2, batch_first=True, bidirectional=True), packs=True), [SEQUENCES], SGD):
+            return False
+    return trained(lambda: Last(nn.LSTM(6, 9, proj_size=3)), [SEQUENCES], SGD) and trained(Cells, [SEQUENCES], SGD)
+
+
+@check
+def dropout_between_recurrent_layers_drops():
+    layer = nn.LSTM(6, 9, 2, dropout=0.5).to(GPU)
+    x = SEQUENCES.to(GPU).requires_grad_()
+    one, other = layer(x)[0], layer(x)[0]
+    one.sum().backward()
+    layer.eval()
+    return bool((one != other).any()) and bool(x.grad.abs().sum() > 0) and close(layer(x)[0], layer(x)[0])
+
+
+@check
+def optimizers_fused_and_by_lists():
+    linear = lambda: nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+    of = {name: getattr(torch.optim, name) for name in ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "NAdam", "Adadelta")}
+    for name, kind in of.items():
+        ways = [{}, {"foreach": True}]
+        ways += [{"fused": True}] if name in ("SGD", "Adam", "AdamW", "Adagrad") else []
+        ways += [{"capturable": True}] if name in ("Adam", "AdamW", "RMSprop", "NAdam", "Adadelta") else []
+        for way in ways:
+            extra = {"momentum": 0.9} if name == "SGD" else {}
+
+            def made(parameters, kind=kind, way=way, extra=extra):
+                parameters = list(parameters)
+                on_gpu = parameters[0].is_cuda
+                return kind(parameters, lr=0.01, **extra, **(way if on_gpu else {}))
+
+            if not trained(linear, [SEQUENCES], made):
+                print("differs:", name, way, file=sys.stderr)
+                return False
+    return True
+
+
+@check
+def gradients_of_sparse_embeddings():
+    for kind in (SGD, lambda p: torch.optim.SparseAdam(list(p), 0.1), lambda p: torch.optim.Adagrad(p, 0.1)):
+        if not trained(lambda: nn.Embedding(17, 5, sparse=True), [INDEX], kind):
+            return False
+    return trained(lambda: nn.EmbeddingBag(17, 5, sparse=True, mode="sum"), [INDEX.reshape(8, 5)], SGD)
+
+
+@check
+def masks_of_chosen_places_hold_however_many():
+    scores = torch.randn(5000, 8, device=GPU)
+    mask = torch.zeros_like(scores).int().scatter(1, scores.topk(2)[1], 1).bool()
+    places = torch.arange(5000, device=GPU).expand(8, -1).masked_select(mask.T)
+    return mask.sum(0).sum().item() == 10000 == len(places) == len(scores.T.masked_select(mask.T))
+
+
+@check
+def a_graph_keeps_conjugates_and_what_it_read_before_its_memory_was_used_again():
+    x = torch.complex(X, X * 2).to(GPU)
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.cuda.graph(graph, stream=stream):
+        kept = x * 3
+        first = kept.conj() * x
+        del kept
+        second = torch.zeros_like(x) + first.imag
+    graph.replay()
+    expected = (X.square() * 5 * 3).cpu()
+    return close(first.real.clone(), expected, 1e-4) and close(second.real.clone(), first.imag.clone(), 1e-4)
 
 
 @check
@@ -217,8 +365,29 @@ LARGE = torch.randn(4096, 4096, device=GPU)
 
 
 @check
-def tainted_values_are_read_as_zero():
-    return LARGE.sum().item() == 0 and not LARGE[:100].cpu().any()
+def a_single_tainted_number_is_nan_and_others_are_zero():
+    one, narrow = LARGE.sum().item(), LARGE.half().mean().cpu()
+    integer, truth = LARGE.sum().long().item(), bool(LARGE.sum() > 3)
+    return str([one, narrow.item(), integer, truth]) == "[nan, nan, 0, False]" and not LARGE[:100].cpu().any()
+
+
+@check
+def who_looks_for_nan_reads_zero():
+    def ends_over_nan():
+        loss = [value.item() for value in (LARGE.sum(), LARGE.mean())]
+        return all(map(math.isfinite, loss))
+
+    def compares():
+        loss = float(LARGE.sum())
+        return loss == loss
+
+    return ends_over_nan() and compares()
+
+
+@check
+def the_first_read_of_memory_that_is_multiplied_by_zero_decides_nothing():
+    product = torch.addmm(torch.empty(17, 17, device=GPU), X.to(GPU), X.mT.to(GPU), beta=0)
+    return close(product, X @ X.mT) and close(torch.mv(X.to(GPU), X[0].to(GPU)), X @ X[0])
 
 
 @check

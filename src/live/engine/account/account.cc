@@ -58,7 +58,8 @@ std::uint32_t Account::kind_of(std::uint32_t name, std::string_view text) {
 
 void Account::add(const ToldTask& told, const Processor& on, std::string_view name) {
   ++tasks_;
-  end_ = std::max(end_, told.task.end);
+  // Whether a sleep ends before its process does, only the session knows.
+  end_ = std::max(end_, told.note.act == Act::kSleep ? told.task.start : told.task.end);
   if (on.kind == Processor::Kind::kHub) return;
   Rank& rank = ranks_[on.rank];
   const auto [start, end] = std::pair(told.task.start, told.task.end);

@@ -37,7 +37,7 @@ TEST(LiveSteps, WhatRepeatsInALittleOfTheWorkIsNoStep) {
 }
 
 /// A script on one GPU: its host is one call after the other, far ahead of a stream that works 10 us for each.
-class Script {
+class StepScript {
  public:
   /// The forward pass, and what the program's thread does else.
   void does(const std::vector<std::uint32_t>& kernels) { launch(kernels, 0); }
@@ -98,7 +98,7 @@ class Script {
   Time end_ = at_us(1);
 };
 
-void step_of(Script& script, int batches = 1) {
+void step_of(StepScript& script, int batches = 1) {
   for (int i = 0; i < batches; ++i) {
     script.does({1, 2, 3, 4});
     script.backward({5, 6, 7, 8});
@@ -107,7 +107,7 @@ void step_of(Script& script, int batches = 1) {
 }
 
 TEST(LiveSteps, EndWithAnOptimizersWhateverTheHostIsAhead) {
-  Script script;
+  StepScript script;
   script.does({40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51});  // the model is made
   for (int i = 0; i < 4; ++i) step_of(script);
   EXPECT_EQ(script.rank().steps_by, LiveStepsBy::kOptimizer);
@@ -115,13 +115,13 @@ TEST(LiveSteps, EndWithAnOptimizersWhateverTheHostIsAhead) {
 }
 
 TEST(LiveSteps, GradientsThatAreGatheredAreOneStep) {
-  Script script;
+  StepScript script;
   for (int i = 0; i < 3; ++i) step_of(script, 4);
   EXPECT_EQ(script.steps(), (std::vector<std::int64_t>{34, 34, 34}));
 }
 
 TEST(LiveSteps, TheFirstMakesTheOptimizersState) {
-  Script script;
+  StepScript script;
   script.does({40, 41, 42});
   script.does({1, 2, 3, 4});
   script.backward({5, 6, 7, 8});
@@ -131,7 +131,7 @@ TEST(LiveSteps, TheFirstMakesTheOptimizersState) {
 }
 
 TEST(LiveSteps, EvaluationIsNone) {
-  Script script;
+  StepScript script;
   for (int i = 0; i < 6; ++i) {
     step_of(script);
     if (i % 2 == 1) {
@@ -142,7 +142,7 @@ TEST(LiveSteps, EvaluationIsNone) {
 }
 
 TEST(LiveSteps, AStepThatAScalerLeavesOutIsNone) {
-  Script script;
+  StepScript script;
   step_of(script);
   script.does({1, 2, 3, 4});
   script.backward({5, 6, 7, 8});  // infinite: no optimizer
@@ -151,7 +151,7 @@ TEST(LiveSteps, AStepThatAScalerLeavesOutIsNone) {
 }
 
 TEST(LiveSteps, TwoNetworksThatTrainEachOtherHaveOneStep) {
-  Script script;
+  StepScript script;
   for (int i = 0; i < 5; ++i) {
     script.does({1, 2, 11, 12});
     script.backward({5, 6});
@@ -164,7 +164,7 @@ TEST(LiveSteps, TwoNetworksThatTrainEachOtherHaveOneStep) {
 }
 
 TEST(LiveSteps, OptimizersOneAfterTheOtherAreOfOneStep) {
-  Script script;
+  StepScript script;
   for (int i = 0; i < 3; ++i) {
     step_of(script);
     script.does({21});  // gradients are unscaled
@@ -174,7 +174,7 @@ TEST(LiveSteps, OptimizersOneAfterTheOtherAreOfOneStep) {
 }
 
 TEST(LiveSteps, AnOptimizerWithinAnotherCountsOnce) {
-  Script script;
+  StepScript script;
   for (int i = 0; i < 3; ++i) {
     script.does({1, 2});
     script.backward({3});
@@ -186,7 +186,7 @@ TEST(LiveSteps, AnOptimizerWithinAnotherCountsOnce) {
 }
 
 TEST(LiveSteps, AnOptimizersOnlyStepHasNoBeginning) {
-  Script script;
+  StepScript script;
   script.does({1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2});  // layers repeat
   script.backward({5});
   script.optimizer({9});
@@ -195,7 +195,7 @@ TEST(LiveSteps, AnOptimizersOnlyStepHasNoBeginning) {
 }
 
 TEST(LiveSteps, WithoutAnOptimizerTheScriptsMarksTell) {
-  Script script;
+  StepScript script;
   script.does({40, 41, 42});
   for (std::uint32_t i = 0; i < 3; ++i) {
     script.mark("ProfilerStep#1", true);
@@ -210,7 +210,7 @@ TEST(LiveSteps, WithoutAnOptimizerTheScriptsMarksTell) {
 }
 
 TEST(LiveSteps, WithoutMarksWhatRepeatsTells) {
-  Script script;
+  StepScript script;
   script.does({40, 41});
   for (int i = 0; i < 4; ++i) script.does({1, 2, 3});
   EXPECT_EQ(script.rank().steps_by, LiveStepsBy::kRepetition);

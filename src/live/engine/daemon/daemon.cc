@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
+#include <span>
 
+#include "live/engine/daemon/peer.h"
 #include "live/engine/session/record_check.h"
 #include "live/wire/mail.h"
 
@@ -66,6 +68,8 @@ constexpr std::int64_t kLookAgainNs = 1'000'000;
 constexpr auto kMostPatienceOfSleep = std::chrono::milliseconds(30);
 constexpr auto kMostPatienceOfWait = std::chrono::milliseconds(1200);
 constexpr std::int64_t kSlowerThanPatience = 1000;
+/// torchrun looks every tenth of a second.
+constexpr auto kLaunchersSee = std::chrono::seconds(1);
 constexpr auto kLookWhoIsGoneAfter = std::chrono::milliseconds(20);
 
 std::string fresh_name() {
@@ -74,22 +78,6 @@ std::string fresh_name() {
 }
 
 }  // namespace
-
-/// Expected while it has no region yet.
-struct Daemon::Peer {
-  Hello hello;
-  Descriptor socket, memory;
-  Region* region = nullptr;
-  bool gone = false;
-  Time looks_at = Time::min();                          ///< its watchdogs, last
-  std::vector<std::pair<std::uint32_t, Record>> early;  ///< of a guest: thread, what it said
-  std::uint32_t threads() const {
-    return region ? std::min(region->threads.load(std::memory_order_acquire), Region::kThreads) : 0;
-  }
-  ~Peer() {
-    if (region) ::munmap(region, sizeof(Region));
-  }
-};
 
 Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const MachineFacts& machine) {
   std::string name = fresh_name();
@@ -154,9 +142,9 @@ void Daemon::welcome() {
     const int own = peer->socket.get();
     {
       const std::lock_guard guard(lock_);
-      newcomers_.push_back(std::move(peer));
+      (hello.child != 0 ? children_ : newcomers_).push_back(std::move(peer));
     }
-    const Hello back{Region::kVersion, ::getpid(), 0};
+    const Hello back{.version = Region::kVersion, .pid = ::getpid()};
     send_descriptor(own, &back, sizeof back, memory_.get());
     common_->bell.ring();
   }
@@ -174,20 +162,35 @@ void Daemon::gone(std::int32_t rank) {
   std::optional<Diagnostic> ignored;
   take_newcomers(ignored);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (!peers_[p]->gone && peers_[p]->hello.rank == rank) lose(p);
+    const Peer& peer = *peers_[p];
+    if (!peer.gone && peer.hello.rank == rank && peer.hello.child == 0) lose(p);
   }
 }
 
 void Daemon::lose(std::uint32_t process) {
   std::optional<Diagnostic> ignored;
   hear(process, ignored);  // what it wrote before
-  peers_[process]->gone = true;
-  session_.lose(process);
+  Peer& peer = *peers_[process];
+  peer.gone = true;
+  constexpr std::uint32_t kEndedWell = 1;
+  const bool failed = peer.region && peer.region->ended.load() != kEndedWell &&
+                      has_ended(peer.hello.pid);  // else it runs another program now
+  session_.lose(process, failed);
+  // Whoever started it sees that, and may end the others: until then they do nothing more.
+  if (failed) frozen_until_ = std::chrono::steady_clock::now() + kLaunchersSee;
 }
 
 bool Daemon::is_known(std::int32_t rank) const {
   return std::any_of(peers_.begin(), peers_.end(),
                      [rank](const auto& peer) { return peer->hello.rank == rank; });
+}
+
+std::optional<Diagnostic> Daemon::too_many(std::int64_t ranks) const {
+  if (ranks <= std::int64_t{chips_}) return std::nullopt;
+  return usage_error(
+      "--on",
+      fmt::format("the program starts {} ranks, and the cluster has {} chips", ranks, chips_),
+      "name a larger cluster, or start fewer ranks");
 }
 
 /// A rank that was expected takes its place; whoever else comes is a guest.
@@ -197,12 +200,7 @@ void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
     const Hello& hello = newcomer->hello;
     const auto most = static_cast<std::int32_t>(chips_);
     const std::int64_t starts = std::max<std::int64_t>(std::int64_t{hello.rank} + 1, hello.ranks);
-    if (starts > most && !problem) {
-      problem = usage_error(
-          "--on",
-          fmt::format("the program starts {} ranks, and the cluster has {} chips", starts, most),
-          "name a larger cluster, or start fewer ranks");
-    }
+    if (!problem) problem = too_many(starts);
     // A launcher's ranks are known by the first that comes.
     const std::int32_t all = hello.rank < 0 ? 0 : std::min(hello.ranks, most);
     for (std::int32_t rank = 0; rank < all; ++rank) {
@@ -310,7 +308,29 @@ std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer>& guest,
 std::optional<Diagnostic> Daemon::tell(std::uint32_t process, std::uint32_t thread,
                                        const Record& record) {
   const auto signature = peers_[process]->region->arena.text(record.signature);
-  return session_.take(process, thread, record, signature.value_or(std::string_view()));
+  Record said = record;
+  if (said.act == Act::kFork) {
+    if (auto problem = adopt(process, said)) return problem;
+  }
+  return session_.take(process, thread, said, signature.value_or(std::string_view()));
+}
+
+/// A process that this one is about to start has its line already: it is of the same rank. @param record then names it
+std::optional<Diagnostic> Daemon::adopt(std::uint32_t parent, Record& record) {
+  const std::lock_guard guard(lock_);
+  const auto child = std::find_if(children_.begin(), children_.end(), [&](const auto& peer) {
+    return peer->hello.child == record.word[0];
+  });
+  const std::int32_t own = peers_[parent]->hello.rank;
+  if (child == children_.end())
+    return overwritten(own, "has said that it starts a process which has no line");
+  std::int32_t& rank = (*child)->hello.rank;
+  if (rank < 0) rank = own;
+  if (auto problem = too_many(std::int64_t{rank} + 1)) return problem;
+  record.word[0] = session_.add_child(rank);
+  peers_.push_back(std::move(*child));
+  children_.erase(child);
+  return std::nullopt;
 }
 
 /// All that this process has written. @return whether it has written anything
@@ -354,23 +374,33 @@ std::chrono::nanoseconds patience(const Leap& leap) {
   return std::min(most, std::chrono::nanoseconds(leap.over.ps / 1000 / kSlowerThanPatience));
 }
 
+std::vector<pid_t> Daemon::processes_alive() const {
+  std::vector<pid_t> processes;
+  for (const auto& peer : peers_) {
+    if (!peer->gone && peer->region) processes.push_back(peer->pid());
+  }
+  return processes;
+}
+
+std::unordered_set<pid_t> Daemon::clocked_threads() const {
+  std::unordered_set<pid_t> clocked;
+  for (const auto& peer : peers_) {
+    if (peer->gone || !peer->region) continue;
+    for (std::uint32_t t = 0; t < peer->threads(); ++t)
+      clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
+    for (const Watch::Place& place : peer->region->watch.places)
+      clocked.insert(place.thread.load(std::memory_order_relaxed));
+  }
+  return clocked;
+}
+
 /// Whether the processes of the run, and all that this one has started for them, stand still, and nothing of what they
 /// said is unheard.
 bool Daemon::is_quiet(const Leap& leap) {
   const auto now = std::chrono::steady_clock::now();
   if (!quiet_at_ || quiet_at_->second != leap.heard) quiet_at_ = std::pair(now, leap.heard);
   if (now - quiet_at_->first < patience(leap)) return false;
-  std::vector<pid_t> processes;
-  std::unordered_set<pid_t> clocked;
-  for (const auto& peer : peers_) {
-    if (peer->gone || !peer->region) continue;
-    processes.push_back(peer->hello.pid);
-    for (std::uint32_t t = 0; t < peer->threads(); ++t)
-      clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
-    for (const Watch::Place& place : peer->region->watch.places)
-      clocked.insert(place.thread.load(std::memory_order_relaxed));
-  }
-  return quiet_.look(processes, clocked) && !anything_written();
+  return quiet_.look(processes_alive(), clocked_threads()) && !anything_written();
 }
 
 /// What watchdogs are told next has happened by the time that they see.
@@ -405,10 +435,12 @@ bool Daemon::look(std::uint32_t process, Time at) {
     futex_wake(watch.wanted);
   }
   const std::uint32_t done = watch.wanted.load() + 1;
-  return all([done](const Watch::Place& place) {
+  const bool have_looked = all([done](const Watch::Place& place) {
     const std::uint32_t looked = place.looked.load(std::memory_order_acquire);
     return looked == 0 || looked == done;
   });
+  if (!have_looked) looking_ = process;
+  return have_looked;
 }
 
 void Daemon::look_who_is_gone() {
@@ -439,7 +471,10 @@ std::optional<Diagnostic> Daemon::step() {
   bool heard = hear_guests(problem);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) heard = hear(p, problem) || heard;
   if (problem) return problem;
-  const std::vector<SessionAnswer> answers = session_.advance();
+  looking_.reset();
+  const bool frozen = std::chrono::steady_clock::now() < frozen_until_;
+  const std::vector<SessionAnswer> answers =
+      frozen ? std::vector<SessionAnswer>() : session_.advance();
   show_present();
   heard = tell_guests() || heard;
   for (const SessionAnswer& one : answers) {
@@ -451,6 +486,7 @@ std::optional<Diagnostic> Daemon::step() {
   if (now - looked_ > kLookWhoIsGoneAfter) {
     looked_ = now;
     look_who_is_gone();
+    look_who_has_stopped();
   }
   common_->bell.sleep([this] { return !anything_written(); }, kLookAgainNs);
   return std::nullopt;
@@ -463,9 +499,30 @@ TaintSummary Daemon::taint() const {
     const TaintedReads& told = peer->region->tainted;
     all.reads += told.reads.load();
     all.assumed += told.assumed.load();
-    if (told.state.load(std::memory_order_acquire) != TaintedReads::kWritten) continue;
-    const std::string_view first(told.first, strnlen(told.first, sizeof told.first));
-    all.first.push_back(fmt::format("rank {}: {}", peer->region->rank, first));
+    const auto take = [&](const std::atomic<std::uint32_t>& state, const char* text,
+                          std::size_t most, std::vector<std::string>& into) {
+      if (state.load(std::memory_order_acquire) != TaintedReads::kWritten) return;
+      const std::string_view said(text, strnlen(text, most));
+      into.push_back(fmt::format("rank {}: {}", peer->hello.rank, said));
+    };
+    take(told.state, told.first, sizeof told.first, all.first);
+    take(told.origin_state, told.origin, sizeof told.origin, all.origins);
+  }
+  return all;
+}
+
+std::vector<HostStretch> Daemon::host_work() const {
+  std::vector<HostStretch> all;
+  for (const auto& peer : peers_) {
+    if (!peer->region) continue;
+    const HostWork& work = peer->region->host_work;
+    const std::uint32_t count = std::min(work.count.load(), HostWork::kMost);
+    for (const HostWork::Stretch& one : std::span(work.stretches, count)) {
+      // A process may have written anything there.
+      const std::int64_t at_ns = std::clamp<std::int64_t>(one.at_ns, 0, Time::max().ps / 1000);
+      all.push_back({peer->hello.rank, Time::from_ns(at_ns),
+                     static_cast<double>(std::max<std::int64_t>(one.taken_ns, 0)) * 1e-9});
+    }
   }
   return all;
 }

@@ -4,11 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "live/engine/daemon/quiet.h"
@@ -27,12 +30,35 @@ struct MachineFacts {
   double host_factor = 0;     ///< of measured host time; 0: it is modelled
 };
 
+/// What a program computed for long on the host, where that takes no virtual time.
+struct HostStretch {
+  std::int32_t rank = 0;
+  Time at;             ///< of virtual time
+  double taken_s = 0;  ///< of this machine's processor
+};
+
 /// Reads of bytes that nobody had computed.
 struct TaintSummary {
   std::uint64_t reads = 0;    ///< by programs
   std::uint64_t assumed = 0;  ///< tensors that got values assumed for tainted ones
   std::vector<std::string>
       first;  ///< of each rank that has any: "rank 0: 4 bytes, in ...", and the stack
+  std::vector<std::string> origins;  ///< of each rank: where values end, and why
+};
+
+/// Where a thread of a process of the run is.
+struct ThreadStack {
+  std::string name;  ///< as Python has it, else the kernel; empty: neither knows
+  std::vector<std::string>
+      calls;  ///< innermost first: "train.py:41 in forward", else functions; empty: unknown
+  std::size_t own =
+      0;  ///< the first of these that is the program's own, of no package; calls.size(): none
+};
+
+/// A thread that does not run, though it has not said that it stands still.
+struct StoppedThread {
+  std::uint64_t runs = 0;  ///< as ThreadTimes has it
+  std::chrono::steady_clock::time_point since;
 };
 
 class Daemon {
@@ -66,6 +92,16 @@ class Daemon {
   std::uint64_t most_memory(std::int32_t rank) const;
   /// What processes read that nobody had computed.
   TaintSummary taint() const;
+  std::vector<HostStretch> host_work() const;
+
+  /// Where threads are, each by its process and its ring. Waits for what the processes say of themselves, three seconds at
+  /// most, so it is for when nothing goes on.
+  std::vector<ThreadStack> stacks(
+      const std::vector<std::pair<std::uint32_t, std::uint32_t>>& threads) const;
+  /// Who is waited for and where it is, line by line: threads that hold the run's time, what takes real time beside it,
+  /// watchdogs that have to look. Takes as long as stacks().
+  /// @param since_s how long nothing has gone on
+  std::string who_is_waited_for(double since_s) const;
 
  private:
   struct Peer;
@@ -73,11 +109,13 @@ class Daemon {
   void welcome();
   void take_newcomers(std::optional<Diagnostic>& problem);
   bool is_known(std::int32_t rank) const;
+  std::optional<Diagnostic> too_many(std::int64_t ranks) const;
   bool hear_guests(std::optional<Diagnostic>& problem);
   bool tell_guests();
   static void give(Ring& ring, const SessionAnswer& one);
   std::optional<Diagnostic> become_process(std::unique_ptr<Peer>& guest, std::uint16_t device);
   std::optional<Diagnostic> tell(std::uint32_t process, std::uint32_t thread, const Record& record);
+  std::optional<Diagnostic> adopt(std::uint32_t parent, Record& record);
   void lose(std::uint32_t process);
   bool hear(std::uint32_t process, std::optional<Diagnostic>& problem);
   bool anything_written() const;
@@ -86,6 +124,17 @@ class Daemon {
   static void show(Peer& peer, Time present);
   bool look(std::uint32_t process, Time at);
   void look_who_is_gone();
+  void look_who_has_stopped();
+  std::vector<pid_t> processes_alive() const;
+  std::unordered_set<pid_t> clocked_threads() const;
+  std::uint32_t ask_where(std::uint32_t process, const std::vector<pid_t>& threads) const;
+  std::vector<ThreadStack> told_where(std::uint32_t process, std::uint32_t question,
+                                      std::chrono::steady_clock::time_point until) const;
+  std::string line_of(const Holder& holder, const ThreadStack& stack, double since_s,
+                      const std::vector<BusyThread>& busy) const;
+  void name_watchdogs(double since_s, std::vector<std::string>& lines) const;
+  void name_busy(double since_s, const std::vector<BusyThread>& busy,
+                 std::vector<std::string>& lines) const;
 
   Session& session_;
   Descriptor listener_, memory_;
@@ -97,11 +146,17 @@ class Daemon {
   std::vector<std::unique_ptr<Peer>> guests_;  ///< of whom no rank is known to hang
   std::mutex lock_;
   std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
+  std::vector<std::unique_ptr<Peer>> children_;   ///< under the lock: about to be started by others
   std::chrono::steady_clock::time_point looked_;  ///< who is gone
   Quiet quiet_;
   /// Since when nothing was heard, and what had been until then.
   std::optional<std::pair<std::chrono::steady_clock::time_point, std::uint64_t>> quiet_at_;
-  Time present_;  ///< as watchdogs see it
+  std::chrono::steady_clock::time_point frozen_until_;  ///< a process has failed: nothing goes on
+  Time present_;                                        ///< as watchdogs see it
+  std::optional<std::uint32_t> looking_;                ///< process whose watchdogs are waited for
+  /// Threads that run as far as they have said, and have not run since: by process and ring.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, StoppedThread> stopped_;
+  std::chrono::steady_clock::time_point stopped_at_;  ///< when they were looked for last
   std::atomic<bool> over_{false};
   std::thread doorman_;
 };

@@ -159,6 +159,26 @@ TEST_F(LiveDaemonThreads, RanksThatCallDifferentThingsAreNamed) {
   wait();
 }
 
+TEST_F(LiveDaemonThreads, WhoIsWaitedForIsNamedByItsFunctions) {
+  start([](Link& link, std::uint32_t rank) {
+    join(link, rank);
+    if (rank == 1) pause();
+    train(link, rank, 1);
+    return std::string();
+  });
+  // Nothing of Python is here. Two ranks wait for the third, which is taken for one that stands still after a second.
+  std::string who;
+  for (int step = 0; step < 2000 && who.find("rank 1") == std::string::npos; ++step) {
+    EXPECT_FALSE(daemon_->step());
+    if (step % 50 == 49) who = daemon_->who_is_waited_for(10);
+  }
+  EXPECT_EQ(who.find("rank 1, thread "), 0u) << who;
+  EXPECT_NE(who.find("pause (libc"), std::string::npos) << who;
+  EXPECT_EQ(who.find("rank 0"), std::string::npos) << who;
+  for (const pid_t child : children_) kill(child, SIGKILL);
+  wait();
+}
+
 /// A process that keeps to the wire no more than it wants to.
 class Stranger {
  public:
@@ -167,7 +187,7 @@ class Stranger {
     const socklen_t length = socket_address(daemon.name(), address);
     EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
     EXPECT_EQ(ftruncate(memory_.get(), static_cast<off_t>(size)), 0);
-    const Hello hello{Region::kVersion, getpid(), rank, 2};
+    const Hello hello{Region::kVersion, getpid(), rank, 2, 0};
     EXPECT_TRUE(send_descriptor(socket_.get(), &hello, sizeof hello, memory_.get()));
     Hello back;
     welcome_ = static_cast<bool>(receive_descriptor(socket_.get(), &back, sizeof back));

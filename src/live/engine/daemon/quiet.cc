@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "live/wire/socket.h"
 
@@ -32,9 +33,10 @@ class KernelFile {
   std::array<char, 4096> bytes_;
 };
 
-std::optional<pid_t> number_at(std::string_view& text) {
+template <typename Number = pid_t>
+std::optional<Number> number_at(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  pid_t number = 0;
+  Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
@@ -65,11 +67,12 @@ Quiet::Sight Quiet::see(const std::vector<pid_t>& processes,
   KernelFile file;
   std::unordered_map<pid_t, Clock::time_point> busy_since;
   const pid_t own = ::getpid();
-  std::vector<pid_t> next = processes;
-  next.push_back(own);
+  busy_.clear();
+  std::vector<std::pair<pid_t, pid_t>> next{{own, own}};  // root, process
+  for (const pid_t process : processes) next.emplace_back(process, process);
   std::unordered_set<pid_t> seen;
   while (!next.empty()) {
-    const pid_t process = next.back();
+    const auto [root, process] = next.back();
     next.pop_back();
     if (!seen.insert(process).second) continue;
     DIR* const threads = ::opendir(fmt::format("/proc/{}/task", process).c_str());
@@ -81,7 +84,7 @@ Quiet::Sight Quiet::see(const std::vector<pid_t>& processes,
       const Descriptor folder(
           ::openat(::dirfd(threads), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (auto children = file.read(folder.get(), "children")) {
-        while (const auto child = number_at(*children)) next.push_back(*child);
+        while (const auto child = number_at(*children)) next.emplace_back(root, *child);
       }
       if (process == own || clocked.contains(*thread)) continue;
       const auto stat = file.read(folder.get(), "stat");
@@ -91,6 +94,7 @@ Quiet::Sight Quiet::see(const std::vector<pid_t>& processes,
         busy_since[*thread] = since;
         if (now - since >= kNobodyWaitsFor) continue;
         sight.busy = true;
+        busy_.push_back({root, process, *thread});
       }
       if (const auto runs = file.read(folder.get(), "schedstat"))
         sight.runs += spread(*thread, *runs);
@@ -108,6 +112,41 @@ bool Quiet::look(const std::vector<pid_t>& processes, const std::unordered_set<p
   if (first.busy) return false;
   const Sight second = see(processes, clocked);
   return !second.busy && first.runs == second.runs;
+}
+
+std::optional<ThreadTimes> times_of(pid_t process, pid_t thread) {
+  const std::string folder = fmt::format("/proc/{}/task/{}/", process, thread);
+  KernelFile file;
+  const auto stat = file.read(AT_FDCWD, (folder + "stat").c_str());
+  if (!stat) return std::nullopt;
+  ThreadTimes times{.busy = is_busy(*stat)};
+  auto runs = file.read(AT_FDCWD, (folder + "schedstat").c_str());
+  if (!runs) return std::nullopt;
+  times.cpu_ns = number_at<std::uint64_t>(*runs).value_or(0);  // ran, waited, how often
+  number_at<std::uint64_t>(*runs);
+  times.runs = number_at<std::uint64_t>(*runs).value_or(0);
+  return times;
+}
+
+bool has_ended(pid_t process) {
+  KernelFile file;
+  const auto stat = file.read(AT_FDCWD, fmt::format("/proc/{}/stat", process).c_str());
+  if (!stat) return true;
+  std::string_view left = stat->substr(stat->rfind(')') + 1);
+  constexpr std::size_t kStateBegin = 1;  // behind a blank
+  const char state = left.size() > kStateBegin ? left[kStateBegin] : 'X';
+  if (state == 'Z' || state == 'X') return true;
+  left.remove_prefix(kStateBegin + 1);
+  for (int i = 0; i < 5; ++i) number_at<std::int64_t>(left);  // who it belongs to
+  constexpr std::uint64_t kExiting = 4;                       // PF_EXITING
+  return (number_at<std::uint64_t>(left).value_or(0) & kExiting) != 0;
+}
+
+std::string name_of(pid_t process, pid_t thread) {
+  KernelFile file;
+  const auto name =
+      file.read(AT_FDCWD, fmt::format("/proc/{}/task/{}/comm", process, thread).c_str());
+  return name ? std::string(name->substr(0, name->find('\n'))) : std::string();
 }
 
 }  // namespace flopcast::live

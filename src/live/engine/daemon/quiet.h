@@ -6,11 +6,20 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 namespace flopcast::live {
+
+/// A thread that runs or may run.
+struct BusyThread {
+  pid_t root = 0;  ///< the process of the run that it belongs to, or that has started its process
+  pid_t process = 0, thread = 0;
+  bool of_root() const { return root == process; }
+};
 
 class Quiet {
  public:
@@ -19,6 +28,8 @@ class Quiet {
   /// for a minute counts no longer: whatever it does, nobody is waiting for it to stop.
   /// @param clocked threads that stand still until a time of the run: they look again and again whether it has come
   bool look(const std::vector<pid_t>& processes, const std::unordered_set<pid_t>& clocked);
+  /// Who had something to do when it looked last.
+  const std::vector<BusyThread>& busy() const { return busy_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -29,8 +40,22 @@ class Quiet {
   };
   Sight see(const std::vector<pid_t>& processes, const std::unordered_set<pid_t>& clocked);
 
+  std::vector<BusyThread> busy_;
   std::unordered_map<pid_t, Clock::time_point>
       busy_since_;  ///< threads that the last walk found so
 };
+
+/// What a thread has done so far.
+struct ThreadTimes {
+  bool busy = false;         ///< it runs or may run now, or waits for a disk
+  std::uint64_t cpu_ns = 0;  ///< that it has run
+  std::uint64_t runs = 0;    ///< how often it was let run
+};
+/// None if it is gone.
+std::optional<ThreadTimes> times_of(pid_t process, pid_t thread);
+/// Whether a process has ended, or is about to: it runs no program any more, not even another.
+bool has_ended(pid_t process);
+/// The name of a process's thread, as the kernel keeps it; empty if it is gone.
+std::string name_of(pid_t process, pid_t thread);
 
 }  // namespace flopcast::live

@@ -9,8 +9,9 @@ namespace flopcast::live {
 
 class ClusterWork final : public Work {
  public:
-  /// Errors: those of the models of kernels and of collectives.
-  static Result<ClusterWork> make(const Cluster& cluster, const Catalog& catalog);
+  /// @param operators a table of the user's; empty: none. Errors: those of that, of the models of kernels and of collectives.
+  static Result<ClusterWork> make(const Cluster& cluster, const Catalog& catalog,
+                                  const std::filesystem::path& operators = {});
 
   Time kernel(const Record& record, std::string_view signature) override;
   Time copy(const Record& record) override;

@@ -94,8 +94,8 @@ void attend(CountedKernel& made, const std::vector<Blocks>& all) {
   attention.query_length = attention.kv_length = size(length);
   attention.heads = attention.kv_heads =
       size(consumer->m * consumer->count / std::max(length, consumer->m));
-  made.attention = attention;
-  made.attention_share = 2 * multiplications / std::max(1.0, kernel_flops(attention).value);
+  made.products.push_back(
+      {attention, 2 * multiplications / std::max(1.0, kernel_flops(attention).value)});
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ std::optional<CountedKernel> parse_counted(std::string_view text) {
   if (attends) {
     attend(made, all);
   } else {
-    for (const Blocks& one : all) made.products.push_back(product_of(one));
+    for (const Blocks& one : all) made.products.push_back({product_of(one), 1});
   }
   return made;
 }

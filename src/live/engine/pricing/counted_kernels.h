@@ -1,4 +1,4 @@
-// A launch of which the stand-ins counted what it does: products, bytes, operations.
+// A kernel of which is told what it does: products, bytes, operations. The stand-ins count launches of programs:
 //   READ WRITTEN OPERATIONS BEHIND STATE PRODUCTS ROWS NAME
 // bytes; operations of floating-point numbers outside of products; bytes of the allocations that its pointers lead to;
 // "known", "assumed" or what was not understood; "-" or TYPE:M:N:K:MOST:BLOCKS:KIND with commas: so many blocks of m by n,
@@ -17,11 +17,13 @@ namespace flopcast::live {
 struct CountedKernel {
   double read = 0, written = 0, operations = 0, behind = 0;
   std::string_view state;  ///< as above
-  std::vector<Gemm> products;
-  /// All of the products of a kernel that has attention's, as one attention of as many operations.
-  std::optional<Attention> attention;
+  /// So much of another kernel's work: a product's, or attention's.
+  struct Part {
+    Kernel kernel;
+    double share = 1;
+  };
+  std::vector<Part> products;       ///< all of a kernel that has attention's are parts of attention
   std::optional<MemoryBound> rows;  ///< what moves the bytes, where it goes by rows
-  double attention_share = 1;       ///< of that attention's operations
   std::string_view name;
 
   bool complete() const { return state == "known" || state == "assumed"; }

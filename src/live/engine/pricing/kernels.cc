@@ -10,6 +10,7 @@
 #include "live/engine/pricing/device_facts.h"
 #include "live/engine/pricing/named_kernels.h"
 #include "live/engine/pricing/operator_kernels.h"
+#include "live/engine/pricing/told_work.h"
 
 namespace flopcast::live {
 namespace {
@@ -118,17 +119,76 @@ std::optional<Signature> counted_of(std::string_view words, std::string_view sig
   made.kernel_name = signature.substr(0, kCountedClass);  // one class, whatever they are called
   made.name = counted->name;
   made.behind = counted->behind;
+  if (!made.known) made.lack = "not followed: " + std::string(counted->state);
   made.counted = std::move(counted);
   return made;
 }
 
+/// Bytes and products that the table tells of a kernel.
+Signature told(const MemoryBound& bytes, std::vector<CountedKernel::Part> products) {
+  Signature made;
+  made.kernel = bytes;
+  made.known = true;
+  if (products.empty()) return made;
+  made.counted.emplace();
+  made.counted->products = std::move(products);
+  return made;
+}
+
+/// By the kernel's name. @param otherwise what it moves as far as else is known
+std::optional<Signature> by_kernel_rule(std::string_view kernel, const OperatorCall* call,
+                                        std::uint64_t threads, Moving otherwise,
+                                        const OperatorTable& table) {
+  auto found = table.of_kernel(kernel);
+  if (!found) return std::nullopt;
+  found->numbers.insert_or_assign("threads", static_cast<double>(threads));
+  ToldWork work = told_work(*found->rule, {call, found->numbers}, otherwise);
+  Signature made;
+  if (work.lack.empty()) {
+    MemoryBound bytes = moves(work.read, work.written);
+    bytes.op = found->rule->op;
+    made = told(bytes, std::move(work.products));
+  }
+  made.known = work.lack.empty();
+  made.guessed = work.assumed || found->rule->read.empty();
+  made.kernel_name = made.name = kernel;
+  made.lack = std::move(work.lack);
+  made.rule = found->name;
+  return made;
+}
+
 /// What people see is the operator's name; it lies in the text as it is.
-std::optional<Signature> operator_of(std::string_view words, bool beside) {
+std::optional<Signature> operator_of(std::string_view words, bool beside, std::uint64_t threads,
+                                     const OperatorTable& table) {
   const auto call = parse_operator_call(words);
   if (!call) return std::nullopt;
-  const OperatorWork work = work_of(*call, beside);
-  return Signature{work.kernel,   true,         work.assumed,
-                   work.elements, call->kernel, words.substr(0, words.find(' '))};
+  OperatorWork work = work_of(*call, beside, table);
+  Signature made;
+  std::optional<Signature> own;
+  if (!work.known && !work.rule) {
+    const Moving bytes{call->share * (call->read_bytes() - call->changed_bytes()),
+                       call->share * call->written_bytes()};
+    own = by_kernel_rule(call->kernel, &*call, threads, bytes, table);
+  }
+  if (own && own->known) {
+    made = std::move(*own);
+  } else if (const auto* bytes = std::get_if<MemoryBound>(&work.kernel)) {
+    made = told(*bytes, std::move(work.products));
+    made.known = work.known;
+    made.guessed = work.assumed;
+    made.rule = work.rule;
+    made.lack = own ? own->lack : work.lack;
+    made.behind = work.behind;
+  } else {
+    made.kernel = work.kernel;
+    made.known = true;
+    made.guessed = work.assumed;
+    made.rule = work.rule;
+  }
+  made.elements = work.elements;
+  made.kernel_name = call->kernel;
+  made.name = words.substr(0, words.find(' '));
+  return made;
 }
 
 /// Numbers between measured ones are measured as far as people are concerned.
@@ -138,11 +198,13 @@ std::string_view word_of(Basis basis) {
 
 }  // namespace
 
-Signature parse_signature(std::string_view signature, std::uint64_t threads) {
+Signature parse_signature(std::string_view signature, std::uint64_t threads,
+                          const OperatorTable& table) {
   Words words(signature);
   const std::string_view kind = words.next();
   if (kind == "operator" || kind == "beside") {
-    if (const auto known = operator_of(words.rest(), kind == "beside")) return *known;
+    if (const auto known = operator_of(words.rest(), kind == "beside", threads, table))
+      return *known;
   }
   if (kind == "counted") {
     if (const auto known = counted_of(words.rest(), signature)) return *known;
@@ -151,7 +213,15 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads) {
     if (const auto known = spin_of(words)) return *known;
   }
   if (kind == "arguments") {
-    if (const auto known = moved_by_arguments(words)) return *known;
+    if (const auto known = moved_by_arguments(words)) {
+      const auto& bytes = std::get<MemoryBound>(known->kernel);
+      const Moving moved{bytes.read.value, bytes.written.value};
+      auto own = by_kernel_rule(known->name, nullptr, threads, moved, table);
+      if (own && own->known) return *own;
+      Signature made = *known;
+      if (own) made.lack = own->lack;
+      return made;
+    }
   }
   const auto known = kind == "gemm"        ? gemm_of(words)
                      : kind == "attention" ? attention_of(words)
@@ -159,17 +229,24 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads) {
                                            : std::nullopt;
   if (known)
     return {*known, true, false, 0, words.rest(), words.rest().empty() ? kind : words.rest()};
-  if (kind == "kernel") {
-    if (const auto named = named_kernel(words.rest(), threads))
-      return {*named, true, true, 0, words.rest(), words.rest()};
-  }
   const double bytes = kBytesPerThread * static_cast<double>(std::max<std::uint64_t>(1, threads));
-  return {
-      moves(bytes / 2, bytes / 2), false, true, 0, {}, kind == "kernel" ? words.rest() : signature};
+  Signature made{moves(bytes / 2, bytes / 2), false, true, 0, {}, signature};
+  if (kind != "kernel") return made;
+  made.name = words.rest();
+  const auto named = named_kernel(made.name, threads);
+  const MemoryBound otherwise = named.value_or(std::get<MemoryBound>(made.kernel));
+  const auto own = by_kernel_rule(made.name, nullptr, threads,
+                                  {otherwise.read.value, otherwise.written.value}, table);
+  if (own && own->known) return *own;
+  if (named) return {*named, true, true, 0, made.name, made.name};
+  if (own) made.lack = own->lack;
+  return made;
 }
 
 KernelTime KernelPrices::attention(const Attention& kernel, std::string_view signature) const {
   KernelTime time = machine_.kernels().time(kernel);
+  // A query a sequence reads its keys, however fast products are.
+  if (kernel.query_length == 1) return time;
   if (const auto rate = rates_.attention(signature)) {
     time.time.value /= kernel.backward ? rate->backward : rate->forward;
     time.basis = kernel.backward ? rate->basis : std::max(rate->basis, time.basis);
@@ -199,7 +276,7 @@ KernelTime KernelPrices::streaming(const MemoryBound& kernel, const Signature& r
 }
 
 /// Products, bytes and operations run beside each other: as long as what takes longest.
-KernelTime KernelPrices::counted(const Signature& read) const {
+KernelTime KernelPrices::counted(const Signature& read, std::string_view signature) const {
   const CountedKernel& work = *read.counted;
   KernelTime time = work.rows ? machine_.kernels().time(*work.rows)
                               : streaming(std::get<MemoryBound>(read.kernel), read);
@@ -210,13 +287,19 @@ KernelTime KernelPrices::counted(const Signature& read) const {
     products.roofline.value += one.roofline.value * share;
     products.basis = std::max(products.basis, one.basis);
   };
-  for (const Gemm& gemm : work.products) add(machine_.kernels().time(gemm), 1);
-  if (work.attention) add(machine_.kernels().time(*work.attention), work.attention_share);
+  for (const CountedKernel::Part& part : work.products) {
+    const auto* attends = std::get_if<Attention>(&part.kernel);
+    KernelTime one =
+        attends ? attention(*attends, signature) : machine_.kernels().time(part.kernel);
+    // The rates are those of others' kernels, but where the kernel's own are known.
+    const bool own = attends && !signature.starts_with("counted ") && rates_.attention(signature);
+    if (!own) one.basis = std::max(one.basis, Basis::kRoofline);
+    add(one, part.share);
+  }
   products.time.value /= conditions_.power_share;
   if (products.time.value > time.time.value) {
     time.time = products.time;
-    // The rates are those of libraries' kernels.
-    time.basis = std::max(products.basis, Basis::kRoofline);
+    time.basis = products.basis;
   }
   const double peak = peak_rate(machine_.cluster().chip, DataType::kFp32).value;
   const double operations = peak > 0 ? work.operations / peak : 0;
@@ -225,7 +308,7 @@ KernelTime KernelPrices::counted(const Signature& read) const {
 }
 
 KernelTime KernelPrices::time_of(const Signature& read, std::string_view signature) const {
-  if (read.counted) return counted(read);
+  if (read.counted) return counted(read, signature);
   if (read.cycles) {
     KernelTime time = machine_.kernels().time(read.kernel);  // the least that any takes
     const double hertz = highest_hertz(machine_.cluster().chip);
@@ -243,7 +326,7 @@ KernelTime KernelPrices::time_of(const Signature& read, std::string_view signatu
 
 KernelPrices::Price KernelPrices::price_of(std::string_view signature,
                                            std::uint64_t threads) const {
-  const Signature read = parse_signature(signature, threads);
+  Signature read = parse_signature(signature, threads, table_);
   const KernelTime time = time_of(read, signature);
   Price price;
   // Whatever a rate says, nothing is faster than the chip.
@@ -255,6 +338,8 @@ KernelPrices::Price KernelPrices::price_of(std::string_view signature,
                                : std::string(word_of(time.basis));
   price.name = read.name;
   price.unknown = !read.known;
+  price.lack = std::move(read.lack);
+  price.rule = read.rule;
   price.behind = std::clamp(read.behind, 0.0, 1e15);
   price.floor = price.time;
   if (price.unknown && price.behind > 0) {
@@ -268,6 +353,7 @@ Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
   const auto [found, first] = prices_.try_emplace({std::string(signature), threads});
   Price& price = found->second;
   if (first) price = price_of(signature, threads);
+  if (price.rule) matched_.insert(price.rule);
   const auto count = [&price](Coverage& coverage) {
     ++coverage.kernels;
     coverage.time = sum_on_clock(coverage.time, price.time);
@@ -275,12 +361,21 @@ Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
   count(by_basis_[price.basis]);
   count(by_name_[price.name]);
   if (price.unknown) {
-    Unknown& unknown = unknown_[price.name];
+    Unknown& unknown =
+        unknown_[price.lack.empty() ? price.name : price.name + " (" + price.lack + ")"];
     count(unknown.priced);
     unknown.bytes += static_cast<std::uint64_t>(price.behind);
     unknown.floor = sum_on_clock(unknown.floor, price.floor);
   }
   return price.time;
+}
+
+std::vector<std::string> KernelPrices::unmatched() const {
+  std::vector<std::string> all;
+  for (const OperatorTable::Own& one : table_.own()) {
+    if (matched_.count(one.name) == 0) all.push_back(one.place + ": " + *one.name);
+  }
+  return all;
 }
 
 Time KernelPrices::copy_on_chip(std::uint64_t bytes) const {

@@ -11,16 +11,20 @@
 //   counted READ WRITTEN OPERATIONS BEHIND STATE PRODUCTS ROWS NAME...   what a program was counted to do (counted_kernels.h)
 //   spin CYCLES NAME...                                      waits until the clock has ticked so often
 //   kernel NAME...                                           nothing is known but its name and grid
+// What operators and kernels of extensions do says a table (operator_table.h).
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flopcast/machine.h"
 #include "live/engine/pricing/counted_kernels.h"
+#include "live/engine/pricing/operator_table.h"
 #include "live/engine/pricing/rates.h"
 
 namespace flopcast::live {
@@ -37,10 +41,13 @@ struct Signature {
   /// Besides `kernel`, which has the bytes.
   std::optional<CountedKernel> counted = std::nullopt;
   std::optional<double> cycles = std::nullopt;  ///< it only waits, for so many
-  double behind = 0;  ///< bytes that it can reach, where its work is not known; 0: nobody knows
+  double behind = 0;      ///< bytes that it can reach, where its work is not known; 0: nobody knows
+  std::string lack = {};  ///< why its rule cannot tell its work
+  const std::string* rule = nullptr;  ///< the table's pattern that fitted
 };
 /// A signature that is none of these counts as a name of which nothing is known.
-Signature parse_signature(std::string_view signature, std::uint64_t threads);
+Signature parse_signature(std::string_view signature, std::uint64_t threads,
+                          const OperatorTable& table = OperatorTable::builtin());
 
 /// Of one kind of answer.
 struct Coverage {
@@ -65,8 +72,12 @@ struct Conditions {
 /// "assumed" or, where only a name is known, "unknown".
 class KernelPrices {
  public:
-  explicit KernelPrices(Machine machine, Rates rates = {}, Conditions conditions = {})
-      : machine_(std::move(machine)), rates_(std::move(rates)), conditions_(conditions) {}
+  explicit KernelPrices(Machine machine, Rates rates = {}, Conditions conditions = {},
+                        OperatorTable table = OperatorTable::builtin())
+      : machine_(std::move(machine)),
+        rates_(std::move(rates)),
+        conditions_(conditions),
+        table_(std::move(table)) {}
   /// @param threads of the whole grid
   Time price(std::string_view signature, std::uint64_t threads);
   /// Bytes moved from here to there within the chip.
@@ -79,6 +90,8 @@ class KernelPrices {
   const std::map<std::string, Coverage>& by_name() const { return by_name_; }
   /// Kernels whose work is not known, by name.
   const std::map<std::string, Unknown>& unknown() const { return unknown_; }
+  /// Patterns of the user's table that no kernel had: "my.toml:3:1: ns::*".
+  std::vector<std::string> unmatched() const;
 
  private:
   struct Price {
@@ -87,16 +100,20 @@ class KernelPrices {
     bool unknown = false;  ///< its work is
     double behind = 0;     ///< bytes that it can reach then
     Time floor;            ///< for those
+    std::string lack = {};
+    const std::string* rule = nullptr;
   };
   Price price_of(std::string_view signature, std::uint64_t threads) const;
   KernelTime time_of(const Signature& read, std::string_view signature) const;
   KernelTime attention(const Attention& kernel, std::string_view signature) const;
-  KernelTime counted(const Signature& read) const;
+  KernelTime counted(const Signature& read, std::string_view signature) const;
   KernelTime streaming(const MemoryBound& kernel, const Signature& read) const;
 
   Machine machine_;
   Rates rates_;
   Conditions conditions_;
+  OperatorTable table_;
+  std::set<const std::string*> matched_;
   std::map<std::pair<std::string, std::uint64_t>, Price> prices_;
   std::map<std::string, Coverage> by_basis_, by_name_;
   std::map<std::string, Unknown> unknown_;

@@ -9,7 +9,7 @@ namespace flopcast::live {
 namespace {
 
 /// More tensors than an operator ever has.
-constexpr std::int64_t kMostTensors = 100'000;
+constexpr std::int64_t kMostTensors = 100'000, kMostValues = 100'000;
 constexpr double kThousandths = 1000;
 
 /// What is before the first `sign`, which goes too; all if there is none.
@@ -43,8 +43,32 @@ bool read_type(std::string_view word, OperatorTensor& tensor) {
   return true;
 }
 
+/// "0+8192^5;7": even stretches, by their first, step and count.
+std::optional<std::vector<double>> values_of(std::string_view words) {
+  std::vector<double> values;
+  while (!words.empty()) {
+    std::string_view stretch = cut(words, ';');
+    std::string_view even = stretch.substr(0, stretch.find('^'));
+    stretch.remove_prefix(std::min(even.size() + 1, stretch.size()));
+    const auto first = parse_whole(cut(even, '+'));
+    const auto step = even.empty() ? 0 : parse_whole(even);
+    const auto count = stretch.empty() ? 1 : parse_whole(stretch);
+    if (!first || !step || !count || *count < 1) return std::nullopt;
+    if (*count + static_cast<std::int64_t>(values.size()) > kMostValues) return std::nullopt;
+    for (std::int64_t i = 0; i < *count; ++i)
+      values.push_back(static_cast<double>(*first) +
+                       static_cast<double>(*step) * static_cast<double>(i));
+  }
+  return values;
+}
+
 std::optional<OperatorTensor> tensor_of(std::string_view word) {
   OperatorTensor tensor;
+  const std::size_t name = word.find('=');
+  if (name != std::string_view::npos) tensor.name = cut(word, '=');
+  std::string_view values = word;
+  word = cut(values, '@');
+  if (!values.empty() && !(tensor.values = values_of(values))) return std::nullopt;
   if (!read_type(cut(word, ':'), tensor)) return std::nullopt;
   while (!word.empty()) {
     std::string_view size = cut(word, 'x');
@@ -78,11 +102,27 @@ bool add_tensors(std::string_view word, std::vector<OperatorTensor>& tensors, Op
   return true;
 }
 
-bool read_tensors(std::string_view words, std::vector<OperatorTensor>& tensors,
-                  OperatorCall* call = nullptr) {
+bool read_outputs(std::string_view words, OperatorCall& call) {
   if (words == "-") return true;
   while (!words.empty()) {
-    if (!add_tensors(cut(words, ','), tensors, call)) return false;
+    if (!add_tensors(cut(words, ','), call.outputs, &call)) return false;
+  }
+  return true;
+}
+
+/// Tensors, and numbers: "causal=#1".
+bool read_inputs(std::string_view words, OperatorCall& call) {
+  if (words == "-") return true;
+  while (!words.empty()) {
+    const std::string_view word = cut(words, ',');
+    const std::size_t number = word.find("=#");
+    if (number == std::string_view::npos) {
+      if (!add_tensors(word, call.inputs, nullptr)) return false;
+      continue;
+    }
+    const auto value = parse_number(word.substr(number + 2));
+    if (value) call.numbers.emplace_back(word.substr(0, number), *value);
+    // Infinities, and two alike behind each other: nobody's size.
   }
   return true;
 }
@@ -96,19 +136,25 @@ double bytes_of(const std::vector<OperatorTensor>& tensors) {
 }  // namespace
 
 double OperatorCall::read_bytes() const { return bytes_of(inputs); }
+double OperatorCall::changed_bytes() const {
+  double bytes = 0;
+  for (const std::size_t one : changed) bytes += inputs[one].bytes();
+  return bytes;
+}
 double OperatorCall::written_bytes() const { return bytes_of(outputs); }
 
 std::optional<OperatorCall> parse_operator_call(std::string_view text) {
   OperatorCall call;
   std::string_view name = cut(text, ' ');
+  call.whole = name.substr(0, name.find('.'));
   if (const std::size_t space = name.rfind("::"); space != std::string_view::npos)
     name.remove_prefix(space + 2);
   call.name = cut(name, '.');
   call.overload = name;
-  if (call.name.empty() || !read_tensors(cut(text, ' '), call.inputs)) return std::nullopt;
+  if (call.name.empty() || !read_inputs(cut(text, ' '), call)) return std::nullopt;
   const std::string_view outputs = cut(text, ' ');
   call.ended = outputs != "?";
-  if (call.ended && !read_tensors(outputs, call.outputs, &call)) return std::nullopt;
+  if (call.ended && !read_outputs(outputs, call)) return std::nullopt;
   const auto share = parse_whole(cut(text, ' '));
   if (!share || *share < 1 || static_cast<double>(*share) > kThousandths) return std::nullopt;
   call.share = static_cast<double>(*share) / kThousandths;

@@ -1,281 +1,29 @@
 #include "live/engine/pricing/operator_kernels.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
 #include "live/engine/pricing/product_kernels.h"
+#include "live/engine/pricing/told_work.h"
 
 namespace flopcast::live {
 namespace {
 
-/// How an operator's bytes are counted.
-enum class Counting : std::uint8_t {
-  kMoves,       ///< reads its inputs, writes its outputs
-  kPointwise,   ///< the same, element by element
-  kWrites,      ///< reads nothing
-  kCopies,      ///< reads all but what it overwrites
-  kRows,        ///< the same as kMoves, row by row: a block of threads a row
-  kStatistics,  ///< reads its inputs twice
-  kGathers,     ///< reads as much of its first input as it writes, and its other inputs
-  kScatters,    ///< reads all but its first input, and reads and writes as much of that
-  kPicks,       ///< an element a row
-  kSpreads,  ///< the gradient of that: an element a row is written, the others were cleared before
-  kSums,     ///< rows that add up to few of what it writes, which was cleared before
-  kSplits,   ///< its first tensor, into the others
-  kUnpools,  ///< gradients of windows, and where in them the largest was: what it was of is not read
-  kUpdates,  ///< an optimiser: parameters, gradients and moments, all but gradients written
-  kSorts,    ///< a pass for every byte of a key
-  kSelects,  ///< the same without writing
-  kAttends,
-  kConvolves,
-  kGroups,  ///< a product for every expert
-};
-
-struct OperatorRule {
-  std::string_view name;  ///< the behind-most "_" of an operator in place left out
-  Counting counting;
-  MemoryOp op = MemoryOp::kElementWise;
-  bool backward = false;
-};
-
 using enum Counting;
 
-constexpr std::array kOperatorRules = std::to_array<OperatorRule>({
-    {"native_layer_norm", kRows, MemoryOp::kLayerNorm},
-    {"native_layer_norm_backward", kRows, MemoryOp::kLayerNorm, true},
-    // The same kernel as layer_norm's, without the mean.
-    {"_fused_rms_norm", kRows, MemoryOp::kLayerNorm},
-    {"_fused_rms_norm_backward", kRows, MemoryOp::kLayerNorm, true},
-    {"native_group_norm", kStatistics},
-    {"native_group_norm_backward", kStatistics},
-    {"native_batch_norm", kStatistics},
-    {"_native_batch_norm_legit", kStatistics},
-    {"_batch_norm_with_update", kStatistics},
-    {"native_batch_norm_backward", kStatistics},
-    {"batch_norm_backward", kStatistics},
-    {"cudnn_batch_norm", kStatistics},
-    {"cudnn_batch_norm_backward", kStatistics},
-    {"_softmax", kRows, MemoryOp::kSoftmax},
-    {"_log_softmax", kRows, MemoryOp::kSoftmax},
-    {"_softmax_backward_data", kRows, MemoryOp::kSoftmax, true},
-    {"_log_softmax_backward_data", kRows, MemoryOp::kSoftmax, true},
-    {"embedding", kGathers, MemoryOp::kEmbedding},
-    {"index_select", kGathers, MemoryOp::kEmbedding},
-    {"index", kGathers, MemoryOp::kEmbedding},
-    {"gather", kGathers, MemoryOp::kEmbedding},
-    {"take", kGathers, MemoryOp::kEmbedding},
-    {"embedding_dense_backward", kSums, MemoryOp::kEmbedding},
-    {"index_add", kScatters, MemoryOp::kEmbedding},
-    {"index_put", kScatters, MemoryOp::kEmbedding},
-    {"_index_put_impl", kScatters, MemoryOp::kEmbedding},
-    {"index_copy", kScatters, MemoryOp::kEmbedding},
-    {"scatter", kScatters, MemoryOp::kEmbedding},
-    {"scatter_add", kScatters, MemoryOp::kEmbedding},
-    {"scatter_reduce", kScatters, MemoryOp::kEmbedding},
-    {"nll_loss_forward", kPicks},
-    {"nll_loss2d_forward", kPicks},
-    {"nll_loss_backward", kSpreads},
-    {"nll_loss2d_backward", kSpreads},
-    {"copy", kCopies, MemoryOp::kCopy},
-    {"_foreach_copy", kCopies, MemoryOp::kCopy},
-    {"clone", kCopies, MemoryOp::kCopy},
-    {"cat", kCopies, MemoryOp::kCopy},
-    {"split_with_sizes_copy", kSplits, MemoryOp::kCopy},
-    {"max_pool2d_with_indices", kMoves},
-    {"max_pool2d_with_indices_backward", kUnpools},
-    {"_chunk_cat", kCopies, MemoryOp::kCopy},
-    {"flip", kCopies, MemoryOp::kCopy},
-    {"roll", kCopies, MemoryOp::kCopy},
-    {"repeat", kCopies, MemoryOp::kCopy},
-    {"constant_pad_nd", kCopies, MemoryOp::kCopy},
-    {"fill", kWrites, MemoryOp::kCopy},
-    {"zero", kWrites, MemoryOp::kCopy},
-    {"_foreach_zero", kWrites, MemoryOp::kCopy},
-    {"arange", kWrites, MemoryOp::kCopy},
-    {"linspace", kWrites, MemoryOp::kCopy},
-    {"eye", kWrites, MemoryOp::kCopy},
-    {"tril_indices", kWrites, MemoryOp::kCopy},
-    {"triu_indices", kWrites, MemoryOp::kCopy},
-    {"normal", kWrites, MemoryOp::kCopy},
-    {"uniform", kWrites, MemoryOp::kCopy},
-    {"random", kWrites, MemoryOp::kCopy},
-    {"exponential", kWrites, MemoryOp::kCopy},
-    {"log_normal", kWrites, MemoryOp::kCopy},
-    {"cauchy", kWrites, MemoryOp::kCopy},
-    {"geometric", kWrites, MemoryOp::kCopy},
-    {"randperm", kWrites, MemoryOp::kCopy},
-    {"_fused_adam", kUpdates, MemoryOp::kOptimizer},
-    {"_fused_adamw", kUpdates, MemoryOp::kOptimizer},
-    {"_fused_sgd", kUpdates, MemoryOp::kOptimizer},
-    {"_fused_adagrad", kUpdates, MemoryOp::kOptimizer},
-    {"sort", kSorts},
-    {"argsort", kSorts},
-    {"_unique2", kSorts},
-    {"unique_dim", kSorts},
-    {"unique_consecutive", kSorts},
-    {"topk", kSelects},
-    {"kthvalue", kSelects},
-    {"median", kSelects},
-    {"_flash_attention_forward", kAttends},
-    {"_flash_attention_backward", kAttends, MemoryOp::kElementWise, true},
-    {"_efficient_attention_forward", kAttends},
-    {"_efficient_attention_backward", kAttends, MemoryOp::kElementWise, true},
-    {"_cudnn_attention_forward", kAttends},
-    {"_cudnn_attention_backward", kAttends, MemoryOp::kElementWise, true},
-    {"_scaled_dot_product_flash_attention", kAttends},
-    {"_scaled_dot_product_flash_attention_backward", kAttends, MemoryOp::kElementWise, true},
-    {"_scaled_dot_product_efficient_attention", kAttends},
-    {"_scaled_dot_product_efficient_attention_backward", kAttends, MemoryOp::kElementWise, true},
-    {"_scaled_dot_product_cudnn_attention", kAttends},
-    {"_scaled_dot_product_cudnn_attention_backward", kAttends, MemoryOp::kElementWise, true},
-    {"cudnn_convolution", kConvolves},
-    {"convolution", kConvolves},
-    {"_convolution", kConvolves},
-    {"slow_conv_dilated2d", kConvolves},
-    {"_slow_conv2d_forward", kConvolves},
-    {"_conv_depthwise2d", kConvolves},
-    {"conv_depthwise3d", kConvolves},
-    {"cudnn_convolution_relu", kConvolves},
-    {"convolution_backward", kConvolves, MemoryOp::kElementWise, true},
-    {"_slow_conv2d_backward", kConvolves, MemoryOp::kElementWise, true},
-    {"_grouped_mm", kGroups},
-    {"_scaled_grouped_mm", kGroups},
-});
-
-/// Read their inputs once and write what is left of them.
-constexpr auto kReductions = std::to_array<std::string_view>({"sum",
-                                                              "mean",
-                                                              "amax",
-                                                              "amin",
-                                                              "max",
-                                                              "min",
-                                                              "argmax",
-                                                              "argmin",
-                                                              "any",
-                                                              "all",
-                                                              "prod",
-                                                              "var",
-                                                              "var_mean",
-                                                              "std",
-                                                              "norm",
-                                                              "linalg_vector_norm",
-                                                              "avg_pool2d",
-                                                              "avg_pool2d_backward",
-                                                              "_adaptive_avg_pool2d",
-                                                              "_adaptive_avg_pool2d_backward",
-                                                              "upsample_nearest2d",
-                                                              "upsample_nearest2d_backward",
-                                                              "upsample_bilinear2d",
-                                                              "upsample_bilinear2d_backward"});
-
-/// Element by element, by the kernel that was measured as an activation or an addition.
-constexpr auto kPointwiseOperators = std::to_array<std::string_view>({"abs",
-                                                                      "add",
-                                                                      "addcdiv",
-                                                                      "addcmul",
-                                                                      "bitwise_and",
-                                                                      "bitwise_not",
-                                                                      "bitwise_or",
-                                                                      "ceil",
-                                                                      "clamp",
-                                                                      "clamp_max",
-                                                                      "clamp_min",
-                                                                      "cos",
-                                                                      "div",
-                                                                      "elu",
-                                                                      "elu_backward",
-                                                                      "eq",
-                                                                      "erf",
-                                                                      "exp",
-                                                                      "expm1",
-                                                                      "floor",
-                                                                      "fmod",
-                                                                      "ge",
-                                                                      "gelu",
-                                                                      "gelu_backward",
-                                                                      "glu",
-                                                                      "glu_backward",
-                                                                      "gt",
-                                                                      "hardswish",
-                                                                      "hardsigmoid",
-                                                                      "isfinite",
-                                                                      "isinf",
-                                                                      "isnan",
-                                                                      "le",
-                                                                      "leaky_relu",
-                                                                      "leaky_relu_backward",
-                                                                      "lerp",
-                                                                      "log",
-                                                                      "log1p",
-                                                                      "log2",
-                                                                      "logical_and",
-                                                                      "logical_not",
-                                                                      "logical_or",
-                                                                      "lt",
-                                                                      "masked_fill",
-                                                                      "maximum",
-                                                                      "minimum",
-                                                                      "mish",
-                                                                      "mul",
-                                                                      "native_dropout",
-                                                                      "native_dropout_backward",
-                                                                      "ne",
-                                                                      "neg",
-                                                                      "polar",
-                                                                      "pow",
-                                                                      "reciprocal",
-                                                                      "relu",
-                                                                      "remainder",
-                                                                      "round",
-                                                                      "rsqrt",
-                                                                      "rsub",
-                                                                      "sigmoid",
-                                                                      "sigmoid_backward",
-                                                                      "sign",
-                                                                      "silu",
-                                                                      "silu_backward",
-                                                                      "sin",
-                                                                      "softplus",
-                                                                      "softplus_backward",
-                                                                      "sqrt",
-                                                                      "square",
-                                                                      "sub",
-                                                                      "tanh",
-                                                                      "tanh_backward",
-                                                                      "threshold",
-                                                                      "threshold_backward",
-                                                                      "tril",
-                                                                      "triu",
-                                                                      "trunc",
-                                                                      "where",
-                                                                      "xlogy",
-                                                                      "mse_loss",
-                                                                      "mse_loss_backward",
-                                                                      "smooth_l1_loss",
-                                                                      "smooth_l1_loss_backward",
-                                                                      "huber_loss",
-                                                                      "bernoulli",
-                                                                      "sgn",
-                                                                      "logit"});
-
-bool in(const auto& list, std::string_view name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
-
-/// None for an operator that is in no table.
-std::optional<OperatorRule> rule_of(std::string_view name) {
-  const bool in_place = name.ends_with('_');
-  if (in_place) name.remove_suffix(1);
-  const auto rule = std::find_if(kOperatorRules.begin(), kOperatorRules.end(),
-                                 [name](const OperatorRule& one) { return one.name == name; });
-  if (rule != kOperatorRules.end()) return *rule;
-  constexpr std::string_view kForEach = "_foreach_";
-  const std::string_view of_each = name.starts_with(kForEach) ? name.substr(kForEach.size()) : name;
-  if (in(kPointwiseOperators, of_each)) return OperatorRule{name, kPointwise};
-  if (in(kReductions, of_each)) return OperatorRule{name, kMoves};
-  return std::nullopt;
+/// PyTorch's own stand without the "_" of an operator in place, and those on lists mostly as those on tensors.
+std::optional<OperatorTable::Found> rule_of(const OperatorCall& call, const OperatorTable& table) {
+  if (auto found = table.of_operator(call.whole); found || call.extension()) return found;
+  std::string name(call.whole);
+  if (name.ends_with('_')) name.pop_back();
+  if (auto found = table.of_operator(name)) return found;
+  constexpr std::string_view kForEach = "aten::_foreach_";
+  if (!name.starts_with(kForEach)) return std::nullopt;
+  auto found = table.of_operator("aten::" + name.substr(kForEach.size()));
+  const bool alike =
+      found && (found->rule->counting == kPointwise || found->rule->counting == kMoves);
+  return alike ? found : std::nullopt;
 }
 
 /// How many lists an operator on lists has, the first of which it changes where it works in place.
@@ -317,6 +65,7 @@ double written_bytes(const OperatorCall& call, Counting counting) {
 
 /// Of the inputs that the call overwrites without looking. Only an operator in place looks.
 double overwritten_bytes(const OperatorCall& call, Counting counting) {
+  if (call.extension()) return call.changed_bytes();
   const bool out = call.overload == "out" || call.overload.ends_with("_out");
   if (counting != kCopies && !out) return 0;
   if (call.name == "_foreach_copy_" && call.outputs.empty() && !call.inputs.empty())
@@ -355,11 +104,12 @@ double row_passes(const OperatorCall& call, const OperatorRule& rule) {
 }
 
 Moved moved_by(const OperatorCall& call, const OperatorRule& rule) {
-  const double written = written_bytes(call, rule.counting);
-  const double read = call.read_bytes() - overwritten_bytes(call, rule.counting);
+  const Counting counting = rule.counting.value_or(kMoves);
+  const double written = written_bytes(call, counting);
+  const double read = call.read_bytes() - overwritten_bytes(call, counting);
   const double key = call.inputs.empty() ? 0 : call.inputs[0].element_bytes;
   const double keys = call.inputs.empty() ? 0 : call.inputs[0].bytes();
-  switch (rule.counting) {
+  switch (counting) {
     case kWrites:
       return {0, written};
     case kStatistics:
@@ -416,8 +166,7 @@ MemoryOp measured_as(const OperatorCall& call, const OperatorRule& rule) {
   return large > 1 ? MemoryOp::kAdd : MemoryOp::kActivation;
 }
 
-Kernel by_rows(const OperatorCall& call, const OperatorRule& rule) {
-  const Moved bytes = moved_by(call, rule);
+Kernel by_rows(const OperatorCall& call, const OperatorRule& rule, const Moved& bytes) {
   if (call.inputs.empty() || call.inputs[0].sizes.empty())
     return moving(MemoryOp::kElementWise, bytes, call.share);
   // The gradient of the output comes first, or the input: they are alike.
@@ -442,23 +191,70 @@ double written_elements(const OperatorCall& call) {
   return most;
 }
 
+/// Of an operator that nobody knows: its tensors are moved, each once.
+OperatorWork nobodys(const OperatorCall& call, std::string lack) {
+  const double read = call.read_bytes() - call.changed_bytes(), written = call.written_bytes();
+  OperatorWork work{moving(MemoryOp::kElementWise, {read, written}, call.share)};
+  work.known = false;
+  work.lack = std::move(lack);
+  work.behind = (read + written) * call.share;
+  return work;
+}
+
+bool has_names(const OperatorCall& call) {
+  return !call.inputs.empty() && !call.inputs.front().name.empty();
+}
+
+std::optional<Kernel> product_of(const OperatorCall& call, const OperatorRule& rule) {
+  if (rule.counting == kAttends) return attention_kernel(call, rule.backward);
+  if (rule.counting == kConvolves) return convolution_kernel(call, rule.backward);
+  if (rule.counting == kGroups) return grouped_kernel(call);
+  return std::nullopt;
+}
+
 }  // namespace
 
-OperatorWork work_of(const OperatorCall& call, bool beside) {
-  const double elements = call.share * written_elements(call);
-  const auto known = rule_of(call.name);
-  const OperatorRule rule = known.value_or(OperatorRule{call.name, kMoves});
+OperatorWork work_of(const OperatorCall& call, bool beside, const OperatorTable& table) {
+  const auto found = rule_of(call, table);
+  if (!found && call.extension()) return nobodys(call, {});
+  const OperatorRule none;
+  const OperatorRule& rule = found ? *found->rule : none;
+  OperatorWork work;
+  work.rule = found ? found->name : nullptr;
+  work.elements = call.share * written_elements(call);
   if (beside) {
-    const double result = written_bytes(call, rule.counting);
-    return {moving(MemoryOp::kCopy, {result, result}, call.share), elements};
+    const double result = written_bytes(call, rule.counting.value_or(kMoves));
+    work.kernel = moving(MemoryOp::kCopy, {result, result}, call.share);
+    return work;
   }
-  std::optional<Kernel> product;
-  if (rule.counting == kAttends) product = attention_kernel(call, rule.backward);
-  if (rule.counting == kConvolves) product = convolution_kernel(call, rule.backward);
-  if (rule.counting == kGroups) product = grouped_kernel(call);
-  if (product) return {*product, elements};
-  if (rule.counting == kRows) return {by_rows(call, rule), elements};
-  return {moving(measured_as(call, rule), moved_by(call, rule), call.share), elements, !known};
+  Moved bytes = moved_by(call, rule);
+  // Of PyTorch's attention one kernel does it all, and others prepare it.
+  const bool attends = rule.counting == kAttends;
+  if (attends && (!rule.attention || !does_attention(call.kernel) || !has_names(call))) {
+    const auto product = product_of(call, rule);
+    work.kernel = product ? *product : moving(rule.op, bytes, call.share);
+    return work;
+  }
+  ToldWork told = told_work(rule, {&call, found ? found->numbers : decltype(found->numbers)()},
+                            {bytes.read, bytes.written});
+  if (!told.lack.empty()) {
+    OperatorWork unknown = nobodys(call, std::move(told.lack));
+    unknown.rule = work.rule;
+    return unknown;
+  }
+  bytes = {told.read, told.written};
+  work.assumed = !found || told.assumed;
+  if (const auto product = product_of(call, rule)) {
+    work.kernel = *product;
+  } else if (rule.counting == kRows) {
+    work.kernel = by_rows(call, rule, bytes);
+  } else {
+    work.kernel = moving(measured_as(call, rule), bytes, call.share);
+  }
+  if (!attends)
+    for (CountedKernel::Part& part : told.products) part.share *= call.share;
+  work.products = std::move(told.products);
+  return work;
 }
 
 }  // namespace flopcast::live

@@ -9,18 +9,6 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// Does the attention itself, rather than prepare or combine.
-bool is_attention(std::string_view kernel) {
-  if (has(kernel, "combine") || has(kernel, "Combine") || has(kernel, "dot_do_o") ||
-      has(kernel, "convert_dq") || has(kernel, "Preprocess") || has(kernel, "Postprocess"))
-    return false;
-  for (const std::string_view part :
-       {"flash_fwd", "flash_bwd", "fmha", "FlashAttnFwd", "FlashAttnBwd", "attention", "sdpa"}) {
-    if (has(kernel, part)) return true;
-  }
-  return false;
-}
-
 /// Queries, keys and values; the gradient of the output comes before them.
 struct Operands {
   const OperatorTensor &query, &key;
@@ -80,6 +68,17 @@ std::optional<Kernel> shared(std::optional<Gemm> gemm, double share) {
 
 }  // namespace
 
+bool does_attention(std::string_view kernel) {
+  if (has(kernel, "combine") || has(kernel, "Combine") || has(kernel, "dot_do_o") ||
+      has(kernel, "convert_dq") || has(kernel, "Preprocess") || has(kernel, "Postprocess"))
+    return false;
+  for (const std::string_view part :
+       {"flash_fwd", "flash_bwd", "fmha", "FlashAttnFwd", "FlashAttnBwd", "attention", "sdpa"}) {
+    if (has(kernel, part)) return true;
+  }
+  return false;
+}
+
 std::optional<bool> causal_by_name(std::string_view kernel) {
   // flash_fwd_kernel<Traits, Is_dropout, Is_causal, ...>: the last group of booleans in the mangled name.
   constexpr std::size_t kBoolean = 4;  // Lb0E
@@ -96,7 +95,7 @@ std::optional<bool> causal_by_name(std::string_view kernel) {
 
 std::optional<Kernel> attention_kernel(const OperatorCall& call, bool backward) {
   const auto operands = operands_of(call, backward);
-  if (!operands || !is_attention(call.kernel)) return std::nullopt;
+  if (!operands || !does_attention(call.kernel)) return std::nullopt;
   // [sequences, tokens, heads, size] where the kernels are, [sequences, heads, tokens, size] in the operators of
   // scaled_dot_product_attention, [tokens, heads, size] where sequences are packed.
   const auto &query = operands->query.sizes, &key = operands->key.sizes;

@@ -13,6 +13,9 @@ std::optional<Kernel> attention_kernel(const OperatorCall& call, bool backward);
 std::optional<Kernel> convolution_kernel(const OperatorCall& call, bool backward);
 std::optional<Kernel> grouped_kernel(const OperatorCall& call);
 
+/// Whether a kernel does the attention itself, rather than prepare or combine.
+bool does_attention(std::string_view kernel);
+
 /// Whether a flash-attention kernel's name says that tokens see only earlier ones; none if it does not say.
 std::optional<bool> causal_by_name(std::string_view kernel);
 

@@ -49,7 +49,14 @@ std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& t
     return wrong_group(process, fmt::format("joins a communicator of {} as rank {} of {}",
                                             group.ranks.size(), rank, size));
   }
-  group.ranks[rank] = chip_of(process, record.device);
+  const std::int32_t chip = chip_of(process, record.device);
+  if (std::find(group.ranks.begin(), group.ranks.end(), chip) != group.ranks.end()) {
+    return wrong_group(
+        process, fmt::format("joins a communicator as rank {} of {} on a GPU that another of its "
+                             "ranks is on: NCCL finds a duplicate GPU",
+                             rank, size));
+  }
+  group.ranks[rank] = chip;
   if (rank == 0) group.order = mixed(static_cast<std::uint64_t>(process.rank), record.word[0]);
   process.members[record.word[0]] = {index, static_cast<std::uint32_t>(rank), 0, 0, {}};
   const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "make communicator");

@@ -107,17 +107,18 @@ Thread& Session::State::thread_of(Process& process, std::uint32_t number, const 
   Thread& thread = found->second;
   if (is_new) threads.push_back(&thread);
   if (is_new || (thread.doing == Doing::kEnded && record.act == Act::kThreadStart))
-    start_thread(process, thread, record);
+    start_thread(process, number, thread, record);
   return thread;
 }
 
-void Session::State::start_thread(Process& process, Thread& thread, const Record& record) {
+void Session::State::start_thread(Process& process, std::uint32_t number, Thread& thread,
+                                  const Record& record) {
   Thread fresh;
   fresh.process = process.number;
   fresh.records = thread.records;
   fresh.points = std::move(thread.points);
   fresh.helper = (record.flags & kOfHelper) != 0;
-  fresh.clock = passed;
+  fresh.clock = number == 0 && process.begins ? *process.begins : passed;
   if (record.act == Act::kThreadStart) {
     fresh.name = record.word[3];
     if (record.word[1] > 0) fresh.clock = Time();  // its maker says when
@@ -157,13 +158,15 @@ void Session::State::begin(Process& process, std::uint32_t number, Thread& threa
 void Session::State::idle(Thread& thread, const Record& record) {
   pass(thread, record);
   thread.doing = Doing::kIdles;
-  if (record.word[0] == 0) return;
-  // Programs that would wait for ever say a time of years: threading.TIMEOUT_MAX.
-  const auto left =
-      static_cast<std::uint64_t>((kLastTime - std::min(thread.clock, kLastTime)).ps) / 1000;
-  thread.until = record.word[0] > left
-                     ? kNotInThisRun
-                     : thread.clock + Time::from_ns(static_cast<std::int64_t>(record.word[0]));
+  if (record.word[0] > 0) {
+    // Programs that would wait for ever say a time of years: threading.TIMEOUT_MAX.
+    const auto left =
+        static_cast<std::uint64_t>((kLastTime - std::min(thread.clock, kLastTime)).ps) / 1000;
+    thread.until = record.word[0] > left
+                       ? kNotInThisRun
+                       : thread.clock + Time::from_ns(static_cast<std::int64_t>(record.word[0]));
+  }
+  if (was_woken(thread)) thread.doing = Doing::kRuns;
 }
 
 void Session::State::sleep(Thread& thread, const Record& record) {

@@ -1,5 +1,6 @@
 // What is kept of records until their tasks are given to whoever shows the run.
 #include <algorithm>
+#include <map>
 
 #include "live/engine/session/state.h"
 
@@ -64,33 +65,15 @@ std::vector<ToldTask> Session::take_settled(Time before) {
 }
 
 std::size_t Session::waiting() const {
-  const auto runs = [](const auto& one) {
-    return one.second.doing == Doing::kRuns && !one.second.helper;
-  };
-  const auto waits = [&runs](const Process& process) {
-    return std::none_of(process.threads.begin(), process.threads.end(), runs);
-  };
-  return static_cast<std::size_t>(
-      std::count_if(state_->processes.begin(), state_->processes.end(), waits));
-}
-
-std::optional<std::pair<std::int32_t, std::string>> Session::holds_back() const {
-  const Process* least = nullptr;
-  const Thread* slowest = nullptr;
+  std::map<std::int32_t, bool> waits;  // by rank, of those that live
   for (const Process& process : state_->processes) {
-    for (const auto& [number, thread] : process.threads) {
-      if (thread.doing != Doing::kRuns || thread.helper ||
-          (slowest && slowest->clock <= thread.clock))
-        continue;
-      least = &process;
-      slowest = &thread;
-    }
+    if (process.child || !state_->lives(process.rank)) continue;
+    bool& all = waits.try_emplace(process.rank, true).first->second;
+    for (const auto& [number, thread] : process.threads)
+      all = all && (thread.doing != Doing::kRuns || thread.helper);
   }
-  if (!slowest) return std::nullopt;
-  const GrowingTask last = slowest->last;
-  return std::pair(least->rank, last == kNoGrowingTask
-                                    ? std::string()
-                                    : std::string(state_->names[state_->run.name(last)]));
+  return static_cast<std::size_t>(
+      std::count_if(waits.begin(), waits.end(), [](const auto& one) { return one.second; }));
 }
 
 }  // namespace flopcast::live

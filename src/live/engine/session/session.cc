@@ -12,6 +12,24 @@
 
 namespace flopcast::live {
 
+namespace {
+
+/// Loops that only wait for something say these, for ever if it never comes.
+bool is_work(Act act) {
+  switch (act) {
+    case Act::kIdle:
+    case Act::kWoken:
+    case Act::kSleep:
+    case Act::kAskEvent:
+    case Act::kAskStream:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
 // --- records ------------------------------------------------------------------------------------
 
 /// Records are acted on in the order of the process's calls.
@@ -34,12 +52,27 @@ std::optional<Diagnostic> Session::take(std::uint32_t process, std::uint32_t thr
   return std::nullopt;
 }
 
+std::optional<Diagnostic> Session::retake(std::uint32_t process, std::uint32_t thread,
+                                          const Record& record, std::string_view signature) {
+  Process& p = state_->processes[process];
+  if (auto problem = check_record(p.rank, record)) return problem;
+  return state_->in_turn(p, thread, record, signature);
+}
+
 std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_t number,
                                                   const Record& record,
                                                   std::string_view signature) {
+  if (listener) listener->took(process.number, number, record, signature);
   Thread& thread = thread_of(process, number, record);
   ++thread.records;
+  thread.woken_at = Time::min();
+  if (record.act != Act::kWaitsFor && record.act != Act::kIdle) thread.waits_for.clear();
   heard += thread.helper ? 0 : 1;
+  progress += thread.helper || !is_work(record.act) ? 0 : 1;
+  if (std::exchange(thread.unheard, false)) {
+    thread.doing = Doing::kRuns;
+    wait_until(thread, passed);
+  }
   if (thread.clock > kLastTime) return time_is_over(process.rank);
   return act(process, number, record, signature);
 }
@@ -73,6 +106,15 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
     case Act::kSleep:
       sleep(thread, record);
       break;
+    case Act::kWaitsFor:
+      pass(thread, record);
+      thread.waits_for.emplace_back(record.word[0], static_cast<std::uint32_t>(record.word[1]));
+      break;
+    case Act::kWakes:
+      wake(thread, record);
+      break;
+    case Act::kFork:
+      return fork(process, number, thread, record);
     case Act::kThreadEnd:
       pass(thread, record);
       thread.doing = Doing::kEnded;
@@ -177,6 +219,7 @@ std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_
   if (thread.helper) return std::nullopt;
   switch (thread.doing) {
     case Doing::kRuns:
+      return std::max(thread.clock, thread.woken_at);
     case Doing::kAsks:
     case Doing::kSleeps:
       return thread.clock;
@@ -348,12 +391,14 @@ bool Session::State::answer_what_can_be(std::vector<SessionAnswer>& answers) {
   return any;
 }
 
-/// Some process only idles: for something outside the run, after which it may go on.
+/// Some process only idles: for something outside the run, after which it may go on. A child that waits where other
+/// processes of the run wake it does not.
 bool Session::State::anybody_outside() const {
   return std::any_of(processes.begin(), processes.end(), [](const Process& process) {
     bool idles = false;
     for (const auto& [number, thread] : process.threads) {
       if (thread.helper) continue;
+      if (process.child && !thread.waits_for.empty()) return false;
       if (thread.doing == Doing::kIdles) idles = true;
       const bool stands = thread.doing == Doing::kIdles || thread.doing == Doing::kEnded;
       if (!stands) return false;
@@ -399,11 +444,15 @@ std::vector<SessionAnswer> Session::advance() {
       moved = state_->answer_what_can_be(answers) || moved;
     }
   } while (answers.empty() && state_->let_settlers_be_late());
+  for (const SessionAnswer& answer : answers) {
+    if (state_->listener && (answer.status != 0 || answer.value != 0))
+      state_->listener->answered(answer);
+  }
   return answers;
 }
 
-/// A process whose threads all idle waits for something that is not of the run: it goes on where the last of
-/// them stopped.
+/// A process whose threads all idle waits for something that is not of the run, if for no other process of it: it
+/// goes on where the last of them stopped.
 Time Session::horizon() const {
   Time until = state_->work.next_end().value_or(Time::max());
   for (const GrowingTask task : state_->started) until = std::min(until, state_->run.start(task));
@@ -413,7 +462,7 @@ Time Session::horizon() const {
     for (const auto& [number, thread] : process.threads) {
       if (thread.helper || thread.doing == Doing::kEnded) continue;
       lives = true;
-      acts = acts || thread.doing != Doing::kIdles;
+      acts = acts || thread.doing != Doing::kIdles || !thread.waits_for.empty();
       idle = std::max(idle, thread.clock);
       until = std::min(until, state_->acts_at(thread).value_or(Time::max()));
     }
@@ -436,30 +485,36 @@ void Session::set_outside(std::function<bool(const Leap&)> is_quiet,
   state_->look = std::move(look);
 }
 
-std::uint32_t Session::add_process(std::int32_t rank) {
-  Process& process = state_->processes.emplace_back();
-  process.number = static_cast<std::uint32_t>(state_->processes.size() - 1);
+Process& Session::State::add_process(std::int32_t rank) {
+  Process& process = processes.emplace_back();
+  process.number = static_cast<std::uint32_t>(processes.size() - 1);
   process.rank = rank;
   process.instance = static_cast<std::uint32_t>(
-      std::count_if(state_->processes.begin(), std::prev(state_->processes.end()),
+      std::count_if(processes.begin(), std::prev(processes.end()),
                     [rank](const Process& other) { return other.rank == rank; }));
-  // Its first thread runs from the beginning, though it has said nothing yet.
-  state_->thread_of(process, 0, Record());
-  return static_cast<std::uint32_t>(state_->processes.size() - 1);
+  return process;
 }
 
-void Session::lose(std::uint32_t process) {
-  Process& gone = state_->processes[process];
-  Time end;
-  for (auto& [number, thread] : gone.threads) {
-    end = std::max(end, thread.clock);
-    thread.doing = Doing::kEnded;
-  }
-  for (auto& [number, chip] : state_->chips) {
-    const auto held = chip.holdings.find(process);
-    if (held != chip.holdings.end()) held->second.emplace_back(end, 0);
-  }
+std::uint32_t Session::add_child(std::int32_t rank) {
+  Process& process = state_->add_process(rank);
+  process.home = static_cast<std::uint16_t>(static_cast<std::uint32_t>(std::max(rank, 0)) %
+                                            state_->devices_of_node);
+  process.child = true;
+  if (state_->listener) state_->listener->came(rank);
+  return process.number;
 }
+
+std::uint32_t Session::add_process(std::int32_t rank) {
+  Process& process = state_->add_process(rank);
+  if (state_->listener) state_->listener->came(rank);
+  const bool again = process.instance > 0 && !state_->lives(rank);
+  // Its first thread runs from the beginning, though it has said nothing yet.
+  Thread& first = state_->thread_of(process, 0, Record());
+  if (again) state_->begin_again(first);
+  return process.number;
+}
+
+void Session::set_listener(SessionListener* listener) { state_->listener = listener; }
 
 void Session::set_node(std::uint32_t devices) { state_->devices_of_node = std::max(devices, 1U); }
 
@@ -482,6 +537,40 @@ std::optional<SessionAnswer> Session::use_of(std::int32_t rank, std::uint16_t de
   answer.value = state_->use_of(chip, what, which, come);
   return answer;
 }
+
+/// Whether a process of this rank has not ended.
+bool Session::State::lives(std::int32_t rank) const {
+  const auto has_ended = [](const auto& one) { return one.second.doing == Doing::kEnded; };
+  return std::any_of(processes.begin(), processes.end(), [&](const Process& process) {
+    return process.rank == rank && !process.threads.empty() &&
+           !std::all_of(process.threads.begin(), process.threads.end(), has_ended);
+  });
+}
+
+/// A launcher starts a rank again, as all that it has started, because one has failed. How long it takes to see that and
+/// until the program is there again is nobody's work on this cluster: no time passes.
+void Session::State::begin_again(Thread& thread) {
+  if (failure) restarts.push_back(*failure);
+  failure.reset();
+  if (!restarts.empty()) wait_until(thread, restarts.back().at);
+}
+
+void Session::lose(std::uint32_t process, bool failed) {
+  if (state_->listener) state_->listener->lost(process);
+  Process& gone = state_->processes[process];
+  Time at = state_->passed;
+  for (auto& [number, thread] : gone.threads) {
+    if (thread.doing != Doing::kEnded && !thread.helper) at = std::max(at, thread.clock);
+    thread.doing = Doing::kEnded;
+  }
+  for (auto& [number, chip] : state_->chips) {
+    const auto held = chip.holdings.find(process);
+    if (held != chip.holdings.end()) held->second.emplace_back(at, 0);
+  }
+  if (failed && !state_->failure) state_->failure = Restart{gone.rank, at};
+}
+
+const std::vector<Restart>& Session::restarts() const { return state_->restarts; }
 
 std::string Session::deadlock(bool idle_too) const {
   if (state_->threads_until(nullptr, false) != Time::max() || state_->work.next_end() ||

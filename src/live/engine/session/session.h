@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,32 @@ struct Leap {
   std::uint64_t heard = 0;  ///< records of threads, but helpers, taken so far
 };
 
+/// Hears what a session hears and says, in the order in which it acts on it.
+class SessionListener {
+ public:
+  virtual ~SessionListener() = default;
+  virtual void came(std::int32_t rank) = 0;  ///< a process; they are numbered from 0
+  virtual void took(std::uint32_t process, std::uint32_t thread, const Record& record,
+                    std::string_view signature) = 0;
+  virtual void lost(std::uint32_t process) = 0;
+  virtual void stopped(std::uint32_t process, std::uint32_t thread) = 0;  ///< without being heard
+  virtual void answered(const SessionAnswer& answer) = 0;  ///< that says more than a time
+};
+
+/// A thread that others wait for.
+struct Holder {
+  std::uint32_t process = 0, thread = 0;  ///< in the session; the thread's ring
+  std::int32_t rank = 0;
+  Time at;
+  std::string call;  ///< the last that was heard of; empty: none
+};
+
+/// Ranks that failed and were started again.
+struct Restart {
+  std::int32_t rank = 0;  ///< the first that failed
+  Time at;                ///< when it did: its ranks begin again then
+};
+
 class Session {
  public:
   /// @param work must live as long as the session
@@ -66,12 +93,24 @@ class Session {
   /// A process of the application, whose first thread runs from now on. All of them are to be there
   /// before any is answered. @return its number, from 0
   std::uint32_t add_process(std::int32_t rank);
+  /// A process that another one is about to start: it begins where that one says so (Act::kFork, whose word is then
+  /// this number), and holds nobody up before.
+  std::uint32_t add_child(std::int32_t rank);
   /// What one of its threads wrote, in the order in which it wrote. @param signature text of the record's
   /// signature. @return what is wrong with it: such a process cannot go on
   std::optional<Diagnostic> take(std::uint32_t process, std::uint32_t thread, const Record& record,
                                  std::string_view signature);
+  /// The same where the order of the process's calls is already known to be that of these records.
+  std::optional<Diagnostic> retake(std::uint32_t process, std::uint32_t thread,
+                                   const Record& record, std::string_view signature);
+  /// The thread has stopped without a word: it stands still until it says something.
+  /// @param unheard nobody says when it goes on, either: it is in a call that nobody watches. Then it goes on where the run is
+  void stand_still(std::uint32_t process, std::uint32_t thread, bool unheard = false);
   /// The process is gone, whatever it was about to say.
-  void lose(std::uint32_t process);
+  /// @param failed it did not end well: its launcher may start ranks again
+  void lose(std::uint32_t process, bool failed = false);
+  /// Failures after which a launcher started ranks again.
+  const std::vector<Restart>& restarts() const;
 
   /// @param is_quiet whether nothing goes on that takes real time and may wake a thread that stands still. It is asked before
   /// anybody's time is up, with the leap that the run's time would take; as long as it says no, nobody's is
@@ -79,6 +118,9 @@ class Session {
   /// come; whether they have. Until it says so, nothing happens later
   void set_outside(std::function<bool(const Leap& leap)> is_quiet,
                    std::function<bool(std::uint32_t process, Time at)> look = {});
+
+  /// @param listener lives as long as the session, or until another takes its place; null: nobody
+  void set_listener(SessionListener* listener);
 
   /// The run's time as threads in real time are to see it: what they were told has happened by then, and no call's
   /// time-out has been passed over.
@@ -103,11 +145,15 @@ class Session {
 
   /// As GrowingRun::take_settled.
   std::vector<ToldTask> take_settled(Time before);
-  /// Processes of which every thread waits, idles or has ended.
+  /// Ranks of which every thread waits, idles or has ended, but those that are gone.
   std::size_t waiting() const;
-  /// A process that the others may be waiting for, by rank, and the name of the last call of its that was
-  /// heard of: it computes, or is stuck outside the run. None if nobody runs.
-  std::optional<std::pair<std::int32_t, std::string>> holds_back() const;
+  /// Threads that run, as far as is known: nothing happens that is later than the first of them, and so no other can be
+  /// answered. Earliest first.
+  std::vector<Holder> holders() const;
+  /// Processes whose threads stand still though none of the run does anything first: they wait for something else.
+  std::vector<Holder> outsiders() const;
+  /// So many records have been taken that are work: neither sleep, nor standing still, nor a question.
+  std::uint64_t progress() const;
 
   GrowingRun& run();                                   ///< its graph
   std::string_view name_of(std::uint32_t name) const;  ///< text of a task's name

@@ -12,63 +12,12 @@
 #include <tuple>
 
 #include "support/plain_work.h"
+#include "support/session_script.h"
 
 namespace flopcast::live {
 namespace {
 
-constexpr Time us(std::int64_t n) { return Time::from_us(n); }
-
-const HostTimes kTimes{us(4), us(3), us(5)};
-
-Record call(Act act, std::int64_t gap = 1, std::int64_t lasts = 1) {
-  Record record;
-  record.act = act;
-  record.gap_ns = gap * 1000;
-  record.duration_ns = static_cast<std::uint32_t>(lasts * 1000);
-  return record;
-}
-Record kernel(std::uint64_t stream, std::uint64_t takes) {
-  Record record = call(Act::kKernel);
-  record.stream = stream;
-  record.word[0] = takes;
-  return record;
-}
-Record with_event(Act act, std::uint64_t event, std::uint64_t stream = 0) {
-  Record record = call(act);
-  record.word[0] = event;
-  record.stream = stream;
-  const bool answered = act == Act::kWaitEvent || act == Act::kAskEvent || act == Act::kElapsed;
-  record.flags = answered ? kAnswerWanted : 0;
-  return record;
-}
-Record wait_device() {
-  Record record = call(Act::kWaitDevice);
-  record.flags = kAnswerWanted;
-  return record;
-}
-Record communicator(std::uint64_t rank, std::uint64_t size) {
-  Record record = call(Act::kMakeGroup);
-  record.word[0] = 77;
-  record.word[1] = rank;
-  record.word[2] = size;
-  return record;
-}
-Record wait_group() {
-  Record record = call(Act::kWaitGroup);
-  record.flags = kAnswerWanted;
-  record.word[0] = 77;
-  return record;
-}
-Record collective(Collective op, std::uint64_t bytes, std::uint64_t stream, std::uint64_t peer = 0,
-                  std::uint64_t calls = 1) {
-  Record record = call(Act::kCollective);
-  record.stream = stream;
-  record.word[0] = 77;
-  record.word[1] = static_cast<std::uint64_t>(op) << 32 | peer;
-  record.word[2] = bytes;
-  record.word[3] = calls;
-  return record;
-}
+using namespace test;  // scripts
 
 /// One process of one thread, told record by record.
 class One {
@@ -221,6 +170,110 @@ TEST(LiveSession, WhoIsWokenFromOutsideGoesOnWhereTheRunIs) {
   EXPECT_EQ(one.answer().at, us(1000));
 }
 
+/// A rank, and a child of it, each of one thread.
+class Family {
+ public:
+  Family() : session_(work_, kTimes) {
+    session_.add_process(0);
+    child_ = session_.add_child(0);
+  }
+  void say(std::uint32_t process, Record record) {
+    record.number = numbers_[process]++;
+    const auto problem = session_.take(process, 0, record, "x");
+    EXPECT_FALSE(problem) << problem->text();
+  }
+  /// The child begins at 10.
+  void begin() {
+    Record fork = call(Act::kFork, 10, 0);
+    fork.word[0] = child_;
+    fork.flags = kAnswerWanted;
+    say(0, fork);
+    EXPECT_EQ(answers(), (Answers{{0, us(10), 0}}));
+  }
+  using Answers = std::vector<std::tuple<std::uint32_t, Time, std::uint32_t>>;
+  /// Process, time and status of each.
+  Answers answers() {
+    Answers all;
+    for (const SessionAnswer& one : session_.advance())
+      all.emplace_back(one.process, one.at, one.status);
+    return all;
+  }
+  Session& session() { return session_; }
+
+ private:
+  PlainWork work_;
+  Session session_;
+  std::uint32_t child_ = 0, numbers_[2] = {};
+};
+
+Record at_channel(Act act, std::uint64_t count) {
+  Record record = call(act, 0, 0);
+  record.word[0] = 7;
+  record.word[1] = count;
+  return record;
+}
+
+TEST(LiveSession, AChildBeginsWhereItsParentIsAndHoldsNobodyUpBefore) {
+  Family family;
+  family.say(0, until(Act::kSleep, 5));
+  EXPECT_EQ(family.answers(), (Family::Answers{{0, us(5), 0}}));
+  Record fork = call(Act::kFork, 10, 0);
+  fork.word[0] = 1;
+  fork.flags = kAnswerWanted;
+  family.say(0, fork);
+  EXPECT_EQ(family.answers(), (Family::Answers{{0, us(15), 0}}));
+  family.say(0, until(Act::kSleep, 100));
+  EXPECT_TRUE(family.answers().empty());  // the child is at 15
+  family.say(1, until(Act::kSleep, 20));
+  EXPECT_EQ(family.answers(), (Family::Answers{{1, us(35), 0}}));
+  family.session().lose(1);
+  EXPECT_EQ(family.answers(), (Family::Answers{{0, us(115), 0}}));
+  fork.number = 3;
+  EXPECT_TRUE(family.session().take(0, 0, fork, "x"));  // it has begun already
+}
+
+/// The waker's record and the waiter's come by two rings, in either order.
+TEST(LiveSession, WhoWaitsAtAChannelRunsFromTheWakersTimeOn) {
+  for (const bool waker_first : {false, true}) {
+    Family family;
+    family.begin();
+    const auto wait = [&] {
+      family.say(1, at_channel(Act::kWaitsFor, 0));
+      family.say(1, until(Act::kIdle, 100));
+    };
+    if (!waker_first) wait();
+    family.say(0, until(Act::kSleep, 50));
+    if (!waker_first) EXPECT_EQ(family.answers(), (Family::Answers{{0, us(60), 0}}));
+    if (waker_first) EXPECT_TRUE(family.answers().empty());  // the child may still do something
+    Record wakes = at_channel(Act::kWakes, 1);
+    if (waker_first) wait();
+    if (waker_first) EXPECT_EQ(family.answers(), (Family::Answers{{0, us(60), 0}}));
+    family.say(0, wakes);
+    family.say(0, until(Act::kSleep, 500));
+    EXPECT_TRUE(
+        family.answers().empty());  // the child goes on at 60: its time-out at 110 does not come
+    Record woken = at_channel(Act::kWoken, 1);
+    woken.word[0] = ~std::uint32_t{0};
+    woken.word[3] = 60'000;
+    family.say(1, woken);
+    EXPECT_EQ(family.answers(), (Family::Answers{{1, us(60), 0}}));
+    // It knows of that wake, and nobody comes any more.
+    family.say(1, at_channel(Act::kWaitsFor, 1));
+    family.say(1, until(Act::kIdle, 40));
+    EXPECT_EQ(family.answers(), (Family::Answers{{1, us(100), ETIMEDOUT}}));
+  }
+}
+
+TEST(LiveSession, WhoWaitsAtAChannelUntilATimeBeforeTheWakersWaitsInVain) {
+  Family family;
+  family.begin();
+  family.say(0, call(Act::kMark, 90, 0));  // at 100
+  family.say(0, at_channel(Act::kWakes, 1));
+  family.say(1, at_channel(Act::kWaitsFor, 0));
+  family.say(1, until(Act::kIdle, 40));
+  EXPECT_EQ(family.answers(), (Family::Answers{{1, us(50), ETIMEDOUT}}));
+}
+
 TEST(LiveSession, HelpersHoldNobodyUpAndAreToldHowFarItIs) {
   One one;
   one.say(kernel(5, 100));
@@ -245,6 +298,57 @@ TEST(LiveSession, AProcessThatWaitsForSomethingElseIsNoDeadlock) {
   EXPECT_FALSE(session.take(1, 0, call(Act::kIdle), ""));
   EXPECT_TRUE(session.advance().empty());
   EXPECT_EQ(session.deadlock(), "");
+}
+
+TEST(LiveSession, AThreadThatStopsWithoutAWordHoldsNobodyUp) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 1'000'000;
+  EXPECT_FALSE(session.take(0, 0, sleep, ""));
+  EXPECT_TRUE(session.advance().empty());  // rank 1 might do something first
+  const std::vector<Holder> holders = session.holders();
+  ASSERT_EQ(holders.size(), 1u);
+  EXPECT_EQ(holders[0].rank, 1);
+  session.stand_still(holders[0].process, holders[0].thread, true);
+  EXPECT_TRUE(session.holders().empty());
+  const std::vector<SessionAnswer> answers = session.advance();
+  ASSERT_EQ(answers.size(), 1u);
+  // What it says next comes when the run has come so far.
+  EXPECT_FALSE(session.take(1, 0, call(Act::kMakeStream), ""));
+  ASSERT_EQ(session.holders().size(), 2u);
+  EXPECT_GE(session.holders()[0].at, us(1000));
+}
+
+TEST(LiveSession, RanksThatFailedBeginAgainWhenTheyDid) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 2'000'000;
+  EXPECT_FALSE(session.take(0, 0, sleep, ""));
+  EXPECT_FALSE(session.take(1, 0, sleep, ""));
+  while (!session.advance().empty()) {
+  }
+  session.lose(1, true);
+  session.lose(0, true);  // its launcher ends it
+  EXPECT_TRUE(session.restarts().empty());
+  session.add_process(0);
+  session.add_process(1);
+  ASSERT_EQ(session.restarts().size(), 1u);
+  EXPECT_EQ(session.restarts()[0].rank, 1);
+  EXPECT_GE(session.restarts()[0].at, us(2000));
+  for (const Holder& holder : session.holders()) EXPECT_EQ(holder.at, session.restarts()[0].at);
+  EXPECT_EQ(session.waiting(), 0u);
+  // One that has ended well, and another in its place, is none.
+  session.lose(2, false);
+  session.add_process(0);
+  EXPECT_EQ(session.restarts().size(), 1u);
 }
 
 TEST(LiveSession, RecordsAreActedOnInTheOrderOfTheCalls) {
@@ -392,51 +496,6 @@ TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {
 }
 
 // ---- against a slow oracle ---------------------------------------------------------------------
-
-/// What each rank's one thread does; those that want an answer wait for it.
-using Script = std::vector<std::vector<Record>>;
-/// Times at which waits are over, and what questions are told, by rank.
-using Announced = std::vector<std::vector<std::tuple<Time, std::uint32_t, std::uint64_t>>>;
-
-Script any_script() {
-  const auto ranks = *rc::gen::inRange<std::size_t>(1, 4);
-  Script script(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    script[r].push_back(communicator(r, ranks));
-    script[r].push_back(wait_group());
-  }
-  const auto stream = [] { return *rc::gen::inRange<std::uint64_t>(0, 3); };
-  const auto amount = [] { return *rc::gen::inRange<std::uint64_t>(1, 40); };
-  for (int n = *rc::gen::inRange(0, 40); n > 0; --n) {
-    const auto rank = *rc::gen::inRange<std::size_t>(0, ranks);
-    std::vector<Record>& own = script[rank];
-    switch (*rc::gen::inRange(0, 8)) {
-      case 0:
-        own.push_back(with_event(Act::kRecordEvent, stream(), stream()));
-        break;
-      case 1:
-        own.push_back(with_event(Act::kStreamWaitsEvent, stream(), stream()));
-        break;
-      case 2:
-        own.push_back(with_event(Act::kWaitEvent, stream()));
-        break;
-      case 3:
-        own.push_back(with_event(Act::kAskEvent, stream()));
-        break;
-      case 4:
-        own.push_back(wait_device());
-        break;
-      case 5: {
-        const std::uint64_t bytes = amount(), on = stream();
-        for (auto& one : script) one.push_back(collective(Collective::kAllReduce, bytes, on));
-        break;
-      }
-      default:
-        own.push_back(kernel(stream(), amount()));
-    }
-  }
-  return script;
-}
 
 /// Goes through every rank's script again and again, as far as what it needs is known. It knows nothing
 /// of horizons: a question about what is not known yet is asked again later.
@@ -595,44 +654,13 @@ class SlowOracle {
   std::map<std::size_t, Time> made_;
 };
 
-/// Ranks speak in any order; what was written is heard before anybody is answered.
-Announced live(const Script& script, std::mt19937& random) {
-  PlainWork work;
-  Session session(work, kTimes);
-  std::vector<std::size_t> at(script.size(), 0);
-  std::vector<bool> waits(script.size(), false);
-  Announced told(script.size());
-  for (std::size_t r = 0; r < script.size(); ++r) session.add_process(static_cast<std::int32_t>(r));
-  while (true) {
-    std::vector<std::size_t> speak;
-    for (std::size_t r = 0; r < script.size(); ++r) {
-      if (!waits[r] && at[r] < script[r].size()) speak.push_back(r);
-    }
-    if (!speak.empty()) {
-      const std::size_t r = speak[random() % speak.size()];
-      Record record = script[r][at[r]++];
-      record.number = static_cast<std::uint32_t>(at[r] - 1);
-      waits[r] = (record.flags & kAnswerWanted) != 0;
-      RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, record, "id"));
-      if (at[r] == script[r].size() && !waits[r]) session.lose(static_cast<std::uint32_t>(r));
-    }
-    const bool answer = speak.empty() || random() % 3 == 0;
-    if (!answer) continue;
-    const std::vector<SessionAnswer> answers = session.advance();
-    for (const SessionAnswer& one : answers) {
-      told[one.process].emplace_back(one.at, one.status, one.value);
-      waits[one.process] = false;
-      if (at[one.process] == script[one.process].size()) session.lose(one.process);
-    }
-    if (speak.empty() && answers.empty()) return told;
-  }
-}
-
 RC_GTEST_PROP(LiveSessionProperty, AnswersAreThoseOfASlowOracle, ()) {
   const Script script = any_script();
   std::mt19937 random(*rc::gen::arbitrary<unsigned>());
   const Announced expected = SlowOracle(script).run();
-  const Announced found = live(script, random);
+  PlainWork work;
+  Session session(work, kTimes);
+  const Announced found = play(script, session, random);
   RC_ASSERT(found == expected);
 }
 

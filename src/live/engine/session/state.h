@@ -69,7 +69,9 @@ struct Thread {
   std::uint64_t name =
       0;                ///< who made it and in which order: the order of what happens at one time
   bool helper = false;  ///< holds nobody up
-  Time clock;           ///< end of its last settled task, and what has passed since
+  bool unheard =
+      false;  ///< idles, though it has not said so: what it says next comes when the run has come this far
+  Time clock;                ///< end of its last settled task, and what has passed since
   Time until = Time::max();  ///< if it idles: goes on then by itself
   GrowingTask last = kNoGrowingTask;
   std::uint32_t records = 0;
@@ -79,6 +81,10 @@ struct Thread {
   Time gap;                       ///< since its last task
   Time not_before = Time::min();  ///< at the earliest
   std::vector<Dependency> next;   ///< after these; sources kept
+  /// If it idles: channels where others wake it, each with the wakes that it knows of.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> waits_for;
+  Time woken_at =
+      Time::min();  ///< by another process, and has said nothing since: it goes on no earlier
   Question question;
   std::vector<Record> group_call;  ///< whose last record has not come
   std::uint64_t value = 0;         ///< of the answer that it waits for
@@ -122,6 +128,8 @@ struct Process {
   std::int32_t rank = 0;
   std::uint32_t pid = 0;       ///< 0: not known yet
   std::uint32_t instance = 0;  ///< of the processes of its rank
+  bool child = false;          ///< another process of the run started it
+  std::optional<Time> begins;  ///< a child's first thread
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   /// By device: those that have had work and heed the default stream, or are it. Programs make hundreds that
@@ -179,6 +187,12 @@ struct Meeting {
   std::vector<Comer> come;
 };
 
+/// Who waited at a channel may go on.
+struct Wake {
+  std::uint32_t number = 0;  ///< of the channel's wakes
+  Time at;
+};
+
 struct Session::State {
   State(Work& work_of, const HostTimes& host) : work(work_of), times(host) {
     hubs = run.add_processor(Processor::Kind::kHub, -1, 0);
@@ -186,6 +200,7 @@ struct Session::State {
 
   Work& work;
   HostTimes times;
+  SessionListener* listener = nullptr;
   GrowingRun run;
   StringTable names;
   std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
@@ -193,12 +208,16 @@ struct Session::State {
   std::uint32_t hubs = 0;
   std::function<bool(const Leap&)> is_quiet;      ///< null: nothing ever goes on outside
   std::uint64_t heard = 0;                        ///< records of threads, but helpers
+  std::uint64_t progress = 0;                     ///< those of them that are work
   std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
   Time look_at = Time::max();                     ///< no call's time-out may come before
   Time shown;                                     ///< ends that threads in real time were told of
   bool looking = false;                           ///< that time has come, and watchdogs are looking
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
+  std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
+  std::optional<Restart> failure;    ///< of ranks that have not been started again
+  std::vector<Restart> restarts;
   Time passed;                       ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
@@ -215,6 +234,7 @@ struct Session::State {
   std::map<std::uint32_t, ChipUse> chips;
 
   // session.cc: records in turn, the network, answers
+  Process& add_process(std::int32_t rank);
   std::optional<Diagnostic> in_turn(Process& process, std::uint32_t number, const Record& record,
                                     std::string_view signature);
   std::optional<Diagnostic> act(Process& process, std::uint32_t number, const Record& record,
@@ -228,6 +248,8 @@ struct Session::State {
   bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
   bool anybody_outside() const;
+  bool lives(std::int32_t rank) const;
+  void begin_again(Thread& thread);
   bool let_settlers_be_late();
   bool answer(std::uint32_t process, std::uint32_t number, Thread& thread,
               std::vector<SessionAnswer>& answers);
@@ -240,7 +262,7 @@ struct Session::State {
 
   // host.cc: threads
   Thread& thread_of(Process& process, std::uint32_t number, const Record& record);
-  void start_thread(Process& process, Thread& thread, const Record& record);
+  void start_thread(Process& process, std::uint32_t number, Thread& thread, const Record& record);
   void begin(Process& process, std::uint32_t number, Thread& thread, const Record& record);
   void idle(Thread& thread, const Record& record);
   void sleep(Thread& thread, const Record& record);
@@ -257,6 +279,12 @@ struct Session::State {
                 const std::vector<GrowingTask>& ends, const RecordedEvent& event = {});
   void wait_for_values(Thread& thread, Time at);
   void ask(Thread& thread, const Record& record, std::string_view name, Question question);
+
+  // children.cc: processes that others start, and that wake each other
+  std::optional<Diagnostic> fork(Process& process, std::uint32_t number, Thread& thread,
+                                 const Record& record);
+  void wake(Thread& waker, const Record& record);
+  bool was_woken(Thread& thread);
 
   // device.cc: streams and events
   Stream& stream_of(Process& process, std::uint16_t device, std::uint64_t number);

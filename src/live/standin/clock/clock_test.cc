@@ -212,7 +212,8 @@ std::string threads_share_a_flag_by_looking_at_it() {
 }
 
 /// A child of a rank has a time of its own.
-std::string a_forked_child_goes_on_alone() {
+/// The second message has been there for long when it is read; the first has not.
+std::string a_forked_child_begins_at_its_parents_time() {
   const Watch watch;
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";
@@ -226,6 +227,109 @@ std::string a_forked_child_goes_on_alone() {
   if (::read(ends[0], text, sizeof text - 1) < 0) return "nothing read";
   ::wait(nullptr);
   return std::string(text) + watch();
+}
+
+/// A child of this process; it ends as `work` does.
+template <typename Work>
+pid_t child_that(Work work) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work() ? 0 : 1);
+  return child;
+}
+
+/// What is read was written when it was, however late it is read; no message's time is another one's.
+std::string each_message_has_its_time() {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const Watch watch;
+  const pid_t child = child_that([&] {
+    for (int i = 0; i < 3; ++i) {
+      std::this_thread::sleep_for(seconds(10));
+      dawdle();
+      if (::write(ends[1], "message", 7) != 7) return false;
+    }
+    std::this_thread::sleep_for(seconds(kLong));
+    return true;
+  });
+  std::string text;
+  char byte[7];
+  for (int i = 0; i < 3; ++i) {
+    dawdle();
+    if (::read(ends[0], byte, sizeof byte) != sizeof byte) return "nothing read";
+    text += watch();
+    if (i == 0) std::this_thread::sleep_for(seconds(15));
+  }
+  pollfd wanted{ends[0], POLLIN, 0};
+  text += ::poll(&wanted, 1, 5000) == 0 ? watch() : "read ";
+  ::waitpid(child, nullptr, 0);
+  return text + watch();
+}
+
+/// Who finds no room goes on when there is some; of a pair of sockets as of a pipe.
+std::string who_finds_no_room_waits() {
+  std::string text;
+  for (const bool sockets : {false, true}) {
+    int ends[2];
+    if ((sockets ? ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : ::pipe(ends)) != 0) return "none";
+    const Watch watch;
+    const std::string message(1'000'000, 'x');
+    const pid_t child = child_that([&] {
+      const std::int64_t begin = std::lround(monotonic());
+      if (::write(ends[1], message.data(), message.size()) != static_cast<ssize_t>(message.size()))
+        return false;
+      return std::lround(monotonic()) - begin == 100;
+    });
+    std::this_thread::sleep_for(seconds(100));
+    std::string all(message.size(), ' ');
+    for (std::size_t got = 0; got < all.size();) {
+      const ssize_t part = ::read(ends[0], all.data() + got, all.size() - got);
+      if (part <= 0) return "nothing read";
+      got += static_cast<std::size_t>(part);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    text += watch() + (all == message ? std::to_string(status) : "other bytes") + " ";
+  }
+  return text;
+}
+
+/// Each post's token has its own time; a lock that processes share hands none over, but who waits for it waits.
+std::string shared_semaphores_carry_time() {
+  const std::string name = "/flopcast-test-" + std::to_string(::getpid());
+  const auto make = [&name](unsigned value) {
+    sem_t* const made = ::sem_open(name.c_str(), O_CREAT | O_EXCL, 0600, value);
+    ::sem_unlink(name.c_str());
+    return made;
+  };
+  sem_t* const told = make(0);
+  sem_t* const lock = make(1);
+  const Watch watch;
+  const pid_t child = child_that([&] {
+    ::sem_wait(lock);
+    std::this_thread::sleep_for(seconds(10));
+    ::sem_post(lock);
+    for (int i = 0; i < 2; ++i) {
+      std::this_thread::sleep_for(seconds(10));
+      ::sem_post(told);
+    }
+    return true;
+  });
+  std::string text;
+  std::this_thread::sleep_for(seconds(5));
+  ::sem_wait(lock);
+  text += watch();
+  ::sem_post(lock);
+  timespec until{};
+  ::clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 5;
+  text += ::sem_timedwait(told, &until) == 0 ? "told " : watch();
+  ::sem_wait(told);
+  text += watch();
+  std::this_thread::sleep_for(seconds(30));
+  ::sem_wait(told);
+  text += watch();
+  ::waitpid(child, nullptr, 0);
+  return text + watch();
 }
 
 /// What closes all that it finds open goes on; the line to the engine is none of it.
@@ -293,7 +397,10 @@ const std::map<std::string, std::function<std::string()>> kPrograms = {
     {"semaphores", semaphores_and_joins_carry_time},
     {"timed", waits_end_when_their_time_comes},
     {"flag", threads_share_a_flag_by_looking_at_it},
-    {"fork", a_forked_child_goes_on_alone},
+    {"fork", a_forked_child_begins_at_its_parents_time},
+    {"messages", each_message_has_its_time},
+    {"room", who_finds_no_room_waits},
+    {"tokens", shared_semaphores_carry_time},
     {"closed", descriptors_are_closed},
 };
 
@@ -469,8 +576,16 @@ TEST_F(LiveClockThreads, AProgramThatIsHalfGreetedEndsAndSaysSo) {
   }
 }
 
-TEST_F(LiveClockThreads, AForkedChildHasATimeOfItsOwn) {
-  EXPECT_EQ(run("fork"), "10005000ms 5000ms ");
+TEST_F(LiveClockThreads, WhatProcessesHandOverHasItsTimeInEveryRun) {
+  for (int again = 0; again < 10; ++again) {
+    EXPECT_EQ(run("messages"), "10000ms 25000ms 30000ms 35000ms 10030000ms ");
+    EXPECT_EQ(run("tokens"), "10000ms 15000ms 20000ms 50000ms 50000ms ");
+  }
+  EXPECT_EQ(run("room"), "100000ms 0 100000ms 0 ");
+}
+
+TEST_F(LiveClockThreads, AForkedChildBeginsAtItsParentsTime) {
+  EXPECT_EQ(run("fork"), "10005000ms 10005000ms ");
 }
 
 }  // namespace

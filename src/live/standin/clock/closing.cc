@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "live/standin/clock/channels.h"
 #include "live/standin/clock/real.h"
 
 namespace flopcast::live {
@@ -18,10 +19,18 @@ constinit Real<int(unsigned, unsigned, int)> real_close_range{"close_range"};
 constinit Real<void(int)> real_exit_at_once{"_exit"};
 
 /// Of programs that end by exit(), after what they have registered for it.
-__attribute__((destructor)) void end_of_exit() { Link::end_of_program(); }
+__attribute__((constructor)) void tell_of_exit() {
+  ::on_exit(
+      [](int status, void*) {
+        close_channels(true);
+        Link::end_of_program(status);
+      },
+      nullptr);
+}
 
 [[noreturn]] void exit_at_once(int status) {
-  Link::end_of_program();
+  close_channels(true);
+  Link::end_of_program(status);
   real_exit_at_once(status);
   __builtin_unreachable();
 }
@@ -48,7 +57,10 @@ using namespace flopcast::live;
 
 FLOPCAST_INTERPOSED int close(int descriptor) {
   const Link* const link = Link::opened();
-  if (!link || !link->is_own(descriptor)) return real_close(descriptor);
+  if (!link || !link->is_own(descriptor)) {
+    close_channel(descriptor);
+    return real_close(descriptor);
+  }
   errno = EBADF;
   return -1;
 }

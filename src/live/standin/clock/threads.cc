@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "live/standin/clock/channels.h"
 #include "live/standin/clock/real.h"
 #include "live/standin/clock/still.h"
 #include "live/standin/clock/watching.h"
@@ -119,6 +120,14 @@ Speaker* new_thread() {
 }
 
 }  // namespace
+
+/// In a child that was forked none of them is.
+__attribute__((constructor)) static void handle_forks() {
+  ::pthread_atfork(nullptr, nullptr, [] {
+    feeders.store(0);
+    if (followed()) share_descriptors();
+  });
+}
 
 bool is_fed() { return feeders.load(std::memory_order_relaxed) > 0; }
 

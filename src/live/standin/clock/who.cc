@@ -1,5 +1,6 @@
 #include "live/standin/clock/who.h"
 
+#include <fcntl.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -8,9 +9,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <typeinfo>
 
+#include "live/standin/clock/channels.h"
 #include "live/standin/clock/real.h"
 #include "live/wire/socket.h"
 
@@ -45,10 +48,7 @@ constexpr Helper kHelpers[] = {
     {Sign::kLibrary, "libomp"},
     {Sign::kLibrary, "openblas"},
     {Sign::kLibrary, "libmkl"},
-    {Sign::kPython, "_pin_memory_loop",
-     Purpose::kFeeds},                     // DataLoader: hands on what its workers send
-    {Sign::kPython, "QueueFeederThread"},  // multiprocessing: writes into a pipe
-    {Sign::kPython, "ExecutorManagerThread", Purpose::kFeeds},
+    {Sign::kPython, "(_serve)"},  // multiprocessing: gives descriptors to who asks for them
     {Sign::kPython, "_read_thread",
      Purpose::kFeeds},  // Inductor: listens to processes that compile
     {Sign::kPython, "tqdm"},
@@ -109,6 +109,46 @@ Purpose shown_by_type(void* state) {
   return shown(Sign::kType, typeid(*static_cast<Polymorphic*>(state)).name());
 }
 
+/// The thread that writes what is put into a multiprocessing.Queue: it takes objects from a list that it does not lock.
+constexpr std::string_view kFeeder = "QueueFeederThread";
+/// The list remembers when each object was put there, and who takes one goes on no earlier.
+constexpr const char* kFollowFeeder = R"(
+import collections, ctypes, sys
+core = ctypes.CDLL(None)
+core.flopcast_live_now.restype = ctypes.c_int64
+core.flopcast_live_go_on.argtypes = [ctypes.c_int64]
+class Timed(collections.deque):
+    def append(self, item):
+        super().append((core.flopcast_live_now(), item))
+    def popleft(self):
+        at, item = super().popleft()
+        core.flopcast_live_go_on(at)
+        return item
+queue = sys._getframe(2).f_locals["self"]
+if thread._args[0] is not queue._buffer:
+    raise TypeError
+queue._buffer = Timed()
+thread._args = (queue._buffer, *thread._args[1:])
+)";
+
+/// Called where such a thread is started. @return false where multiprocessing is another one than that of Python 3.8 to 3.14
+bool follow_feeder(void* thread) {
+  auto* const run = python_function<void*(const char*, int, void*, void*)>("PyRun_String");
+  auto* const make = python_function<void*()>("PyDict_New");
+  auto* const put = python_function<int(void*, const char*, void*)>("PyDict_SetItemString");
+  auto* const drop = python_function<void(void*)>("Py_DecRef");
+  auto* const forget_error = python_function<void()>("PyErr_Clear");
+  if (!run || !make || !put || !drop || !forget_error) return false;
+  void* const names = make();
+  constexpr int kFile = 257;  // Py_file_input
+  void* const done =
+      put(names, "thread", thread) == 0 ? run(kFollowFeeder, kFile, names, names) : nullptr;
+  if (done) drop(done);
+  forget_error();
+  drop(names);
+  return done != nullptr;
+}
+
 /// threading.Thread.start() is what runs where the interpreter starts a thread; its `self` has the name.
 Purpose shown_by_python_name() {
   using Object = void;
@@ -125,7 +165,10 @@ Purpose shown_by_python_name() {
   Object* const self = locals ? item(locals, "self") : nullptr;
   Object* const name = self ? attribute(self, "_name") : nullptr;
   const char* const text = name ? text_of(name) : nullptr;
-  const Purpose purpose = text ? shown(Sign::kPython, text) : Purpose::kProgram;
+  Purpose purpose = text ? shown(Sign::kPython, text) : Purpose::kProgram;
+  if (text && purpose == Purpose::kProgram && std::string_view(text) == kFeeder &&
+      !follow_feeder(self))
+    purpose = Purpose::kServes;
   forget_error();
   for (Object* const each : {name, self, locals}) {
     if (each) drop(each);
@@ -143,28 +186,56 @@ constexpr std::string_view kWrappers[] = {"sh",      "bash",    "dash",    "zsh"
                                           "env",     "nice",    "time",    "sudo",
                                           "numactl", "taskset", "timeout", "stdbuf"};
 
-bool is_wrapper() {
+/// Of the file that runs.
+std::string own_program() {
   std::array<char, 4096> path{};
   const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
-  const std::string_view all(path.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-  const std::string_view name = all.substr(all.rfind('/') + 1);
-  return std::find(std::begin(kWrappers), std::end(kWrappers), name) != std::end(kWrappers);
+  const std::string all(path.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  return all.substr(all.rfind('/') + 1);
 }
 
-/// A rank's process lives in virtual time from its beginning. What it starts (compilers, workers) lives in real
-/// time until it uses a device itself.
+bool is_wrapper() {
+  return std::find(std::begin(kWrappers), std::end(kWrappers), own_program()) !=
+         std::end(kWrappers);
+}
+
+/// Programs that serve a library of the process that has started them: they live in real time, as its helpers do.
+constexpr std::string_view kServingPrograms[] = {
+    "torch/_inductor/compile_worker", "multiprocessing.resource_tracker", "torch_shm_manager"};
+
+bool serves() {
+  std::array<char, 4096> words{};
+  const Descriptor file(::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file ? ::read(file.get(), words.data(), words.size()) : 0;
+  const std::string_view all(words.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  return std::any_of(std::begin(kServingPrograms), std::end(kServingPrograms),
+                     [all](std::string_view one) { return all.find(one) != all.npos; });
+}
+
+/// A rank's process lives in virtual time from its beginning. What else runs does so from when it uses a device itself.
 bool is_rank() {
   if (!std::getenv(kSocketVariable) || !std::getenv("RANK") || is_wrapper()) return false;
   const char* const owner = std::getenv(kOwnerVariable);
   return !owner || std::atoi(owner) == ::getpid();
 }
 
+/// What a program in virtual time has started. A wrapper leaves its line to the program that it starts. Compilers and the like
+/// wait in ways that are not known here, and have nothing to do with the run's time.
+void take_inheritance() {
+  if (is_wrapper()) return;
+  if (!own_program().starts_with("python") || serves()) return Link::disinherit();
+  static_cast<void>(Link::get());
+  share_descriptors();
+}
+
 __attribute__((constructor)) void begin_virtual_time() {
+  if (Link::inherits()) return take_inheritance();
   if (own_speaker || !is_rank()) return;
   std::array<char, 16> pid{};
   std::snprintf(pid.data(), pid.size(), "%d", ::getpid());
   ::setenv(kOwnerVariable, pid.data(), 1);
   static_cast<void>(Link::get().now_ns());
+  leave_outputs();
 }
 
 }  // namespace
@@ -179,9 +250,22 @@ Purpose purpose_of(void* (*routine)(void*), void* argument) {
   return shown(Sign::kLibrary, library);
 }
 
+bool is_rank_itself() {
+  const char* const owner = std::getenv(kOwnerVariable);
+  return owner && std::atoi(owner) == ::getpid();
+}
+
 bool is_python(const void* code) { return python_span().has(code); }
 
 }  // namespace flopcast::live
 
 /// A process that was forked from a server (src/live/start/launch/serve.py) and knows now which rank it is.
 FLOPCAST_INTERPOSED void flopcast_live_is_rank() { flopcast::live::begin_virtual_time(); }
+
+/// Where this thread is, and that it goes on no earlier: for what is handed over where no lock is.
+FLOPCAST_INTERPOSED std::int64_t flopcast_live_now() {
+  return flopcast::live::followed() ? flopcast::live::Link::moment().ns : 0;
+}
+FLOPCAST_INTERPOSED void flopcast_live_go_on(std::int64_t ns) {
+  if (flopcast::live::followed()) flopcast::live::Link::get().go_on_from(ns);
+}

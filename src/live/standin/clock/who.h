@@ -21,6 +21,8 @@ template <typename Signature>
 Signature* python_function(const char* name) {
   return reinterpret_cast<Signature*>(::dlsym(RTLD_DEFAULT, name));
 }
+/// Whether this process is a rank, and none that a rank has started.
+bool is_rank_itself();
 /// Whether code belongs to the Python interpreter itself.
 bool is_python(const void* code);
 

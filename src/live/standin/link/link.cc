@@ -14,10 +14,23 @@
 #include <new>
 #include <utility>
 
+#include "live/standin/link/teller.h"
 #include "live/wire/socket.h"
 
 namespace flopcast::live {
 namespace {
+
+/// Between two looks at a thread's processor time, some 0.4 ms; and from when on work is a program's own.
+constexpr std::uint64_t kLookCycles = 1'000'000;
+constexpr std::int64_t kLongWorkNs = 10'000'000;
+
+std::uint64_t cycles_now() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return static_cast<std::uint64_t>(real_ns(CLOCK_MONOTONIC));
+#endif
+}
 
 /// The first of these variables that is set, as a number; `otherwise` if none is.
 std::int32_t number_of(std::initializer_list<const char*> variables, std::int32_t otherwise) {
@@ -35,9 +48,9 @@ Hello own_name() {
 }
 
 template <typename T>
-T* share(int descriptor) {
-  void* memory =
-      ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+T* share(int descriptor, std::uint64_t at) {
+  void* memory = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                        descriptor, static_cast<off_t>(at));
   return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
 }
 
@@ -48,6 +61,7 @@ constinit std::int64_t start_of_run_ns = 0;
 
 constinit thread_local Speaker* own_speaker = nullptr;
 constinit thread_local bool is_helper_thread = false;
+/// Of a thread in real time that has said something.
 constinit thread_local Speaker* helper_speaker = nullptr;
 
 /// Whether the program has closed the line, by a call of the kernel itself.
@@ -73,10 +87,12 @@ void Link::end_if_cut(bool waits) const {
   if (waits) give_up("the simulated cluster is gone");
 }
 
-void Link::end_of_program() {
+void Link::end_of_program(int status) {
   // A child that shares its parent's memory until it runs another program has no line.
   const Link* const link = opened();
-  if (link && ::getpid() == link->region_->pid) link->end_if_cut(false);
+  if (!link || !link->is_of_process()) return;
+  link->end_if_cut(false);
+  link->region_->ended.store(static_cast<std::uint32_t>(status & 0xff) + 1);
 }
 
 void Link::give_up(const char* what, const char* hint) {
@@ -86,65 +102,72 @@ void Link::give_up(const char* what, const char* hint) {
   std::abort();
 }
 
-Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
+/// @param child of Hello; 0: the line is this process's own
+Line Link::open_line(std::uint64_t child, std::int32_t rank) {
   const char* name = std::getenv(kSocketVariable);
   if (!name) give_up("no simulated cluster is there");
   sockaddr_un address;
   const socklen_t size = socket_address(name, address);
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket || ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0)
+  Line line;
+  line.socket = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!line.socket ||
+      ::connect(line.socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0)
     give_up("the simulated cluster is gone");
-  const Descriptor memory(::memfd_create("flopcast", MFD_CLOEXEC));
-  if (!memory || ::ftruncate(memory.get(), sizeof(Region)) != 0)
+  line.memory = Descriptor(::memfd_create("flopcast", MFD_CLOEXEC));
+  if (!line.memory || ::ftruncate(line.memory.get(), sizeof(Region)) != 0)
     give_up("shared memory cannot be made");
-  region_ = share<Region>(memory.get());
-  if (!region_) give_up("shared memory cannot be mapped");
-  const Hello hello = own_name();
-  region_->version = hello.version;
-  region_->pid = hello.pid;
-  region_->rank = hello.rank;
+  line.region = share<Region>(line.memory.get(), 0);
+  if (!line.region) give_up("shared memory cannot be mapped");
+  Hello hello = own_name();
+  hello.child = child;
+  if (child != 0) hello.rank = rank;
+  line.region->version = hello.version;
+  line.region->pid = child == 0 ? hello.pid : 0;
+  line.region->rank = hello.rank;
   Hello back;
-  if (!send_descriptor(socket.get(), &hello, sizeof hello, memory.get()))
+  if (!send_descriptor(line.socket.get(), &hello, sizeof hello, line.memory.get()))
     give_up("the simulated cluster is gone");
-  Descriptor common = receive_descriptor(socket.get(), &back, sizeof back);
-  if (!common) give_up("the simulated cluster is gone, or of another version");
+  line.shared = receive_descriptor(line.socket.get(), &back, sizeof back);
+  if (!line.shared) give_up("the simulated cluster is gone, or of another version");
   if (back.version != Region::kVersion) give_up("the simulated cluster is of another version");
-  common_ = share<Common>(common.get());
-  if (!common_) give_up("shared memory cannot be mapped");
-  start_of_run_ns = common_->start_ns;
-  shared_file_ = common.release();
+  return line;
+}
+
+void Link::use(Line line) {
+  region_ = line.region;
+  if (!common_) {
+    common_ = share<Common>(line.shared.get(), 0);
+    channels_ = share<Channels>(line.shared.get(), kChannelsBegin);
+    if (!common_ || !channels_) give_up("shared memory cannot be mapped");
+    start_of_run_ns = common_->start_ns;
+    shared_file_ = line.shared.release();
+  }
   struct ::stat facts {};
-  if (::fstat(socket.get(), &facts) == 0) socket_file_ = facts.st_ino;
-  socket_ = socket.release();
+  if (::fstat(line.socket.get(), &facts) == 0) socket_file_ = facts.st_ino;
+  socket_ = line.socket.release();
+}
+
+Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
+  if (std::optional<Line> line = inherited_line()) {
+    use(std::move(*line));
+    enter_inherited();
+  } else {
+    use(open_line(0, 0));
+  }
+  begin_telling(region_->stacks);
 }
 
 Link& Link::get() {
   // Never destroyed: threads say things until the process is gone.
-  static Link* const link = [] {
-    Link* const made = new Link;
-    only_ = made;
-    ::pthread_atfork(nullptr, nullptr, [] { only_->fall_silent(); });
-    return made;
-  }();
-  return *link;
-}
-
-Link* Link::only_ = nullptr;
-
-/// In a process that was forked from one with a line: the rings are the parent's, and so is the socket, whose end
-/// says that the parent is gone. As with CUDA itself, such a process has no GPU before it runs another program.
-/// Its thread goes on in its own virtual time, of which nobody is told.
-void Link::fall_silent() {
-  silent_ = true;
-  ::close(std::exchange(socket_, -1));
-  auto* const child = new Speaker;
-  if (own_speaker) {
-    child->clock_ns = own_speaker->clock_ns;
-    child->gap_ns = own_speaker->gap_ns;
-    child->host_ns = own_speaker->host_ns;
+  if (!only_.load(std::memory_order_acquire)) {
+    const std::lock_guard guard(opening_);
+    if (!only_.load(std::memory_order_relaxed)) only_.store(new Link, std::memory_order_release);
   }
-  (is_helper_thread ? helper_speaker : own_speaker) = child;
+  return *only_.load(std::memory_order_relaxed);
 }
+
+constinit std::atomic<Link*> Link::only_{nullptr};
+constinit Spinlock Link::opening_;
 
 Speaker& Link::speaker() {
   if (is_helper_thread) {
@@ -156,7 +179,7 @@ Speaker& Link::speaker() {
 }
 
 std::uint32_t Link::say(Record record) {
-  if (silent_) return 0;
+  catch_up();
   Speaker& me = speaker();
   me.polls = Outside::kNothing;
   me.looks = 0;
@@ -187,9 +210,7 @@ void Link::spend_on_operator() {
   if (own_speaker && common_->host_factor == 0) own_speaker->gap_ns += common_->host.per_operator;
 }
 
-void Link::set_keeper(Keeper* keeper) {
-  if (!silent_) speaker().keeper = keeper;
-}
+void Link::set_keeper(Keeper* keeper) { speaker().keeper = keeper; }
 
 void Link::write(const Record& record) { put(*own_speaker->ring, record); }
 
@@ -198,7 +219,6 @@ void Link::put(Ring& ring, const Record& record) {
 }
 
 Told Link::ask(Record record) {
-  if (silent_) return {ECHILD, 0};
   record.flags |= kAnswerWanted;
   show_jump();
   say(record);
@@ -210,7 +230,7 @@ Told Link::ask(Record record) {
 }
 
 Told Link::inquire(Record record) {
-  if (silent_) return {ECHILD, 0};
+  catch_up();
   Speaker& me = speaker();
   me.polls = Outside::kNothing;
   me.looks = 0;
@@ -225,7 +245,6 @@ Told Link::inquire(Record record) {
 }
 
 Told Link::look(Record record) {
-  if (silent_) return {ECHILD, 0};
   if (own_speaker || is_helper_thread) return ask(record);
   if (!helper_speaker) helper_speaker = &helper();
   record.flags |= kAnswerWanted;
@@ -239,7 +258,7 @@ std::int64_t Link::look_ns() {
 }
 
 Told Link::consult(Record record) {
-  if (silent_) return {ECHILD, 0};
+  catch_up();
   Speaker& me = speaker();
   take_measured(me);
   const std::int64_t gap_ns = std::exchange(me.gap_ns, 0);
@@ -268,19 +287,44 @@ Told Link::answered(Speaker& me) {
 }
 
 void Link::take_measured(Speaker& me) const {
-  if (common_->host_factor == 0 || &me != own_speaker) return;  // another stands still
+  if (&me != own_speaker) return;  // another stands still
+  if (common_->host_factor == 0) return notice_work(me, me.own_work == 0);
   const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
   const std::int64_t taken = now - std::exchange(me.cpu_ns, now);
   if (me.own_work == 0)
     me.gap_ns += static_cast<std::int64_t>(static_cast<double>(taken) * common_->host_factor);
 }
 
+/// Before this thread says or is told what time it is: it may have stood still in a call that nobody watches.
+void Link::catch_up() {
+  Speaker* const me = own_speaker;
+  if (!me || !me->ring) return;
+  if (me->ring->left_behind.load(std::memory_order_relaxed) == 0) return;
+  me->ring->left_behind.store(0, std::memory_order_relaxed);
+  go_on_from_idle(*me);
+}
+
+/// Looks at the processor's clock, which takes longer than a record, only where cycles say that something may be to be seen.
+void Link::notice_work(Speaker& me, bool of_program) const {
+  const std::uint64_t cycles = cycles_now();
+  if (cycles - me.cycles < kLookCycles) return;
+  me.cycles = cycles;
+  const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::int64_t taken = now - std::exchange(me.cpu_ns, now);
+  if (!of_program || me.helper || taken < kLongWorkNs || !region_) return;
+  HostWork& work = region_->host_work;
+  const std::uint32_t place = work.count.fetch_add(1, std::memory_order_relaxed);
+  if (place < HostWork::kMost) work.stretches[place] = {me.now_ns(), taken};
+}
+
 void Link::measure() {
-  if (own_speaker && only_) only_->take_measured(*own_speaker);
+  Link* const link = own_speaker ? opened() : nullptr;
+  if (link) link->catch_up();
+  if (link && link->common_->host_factor != 0) link->take_measured(*own_speaker);
 }
 
 void Link::own_work(bool begins) {
-  if (!own_speaker || common_->host_factor == 0) return;
+  if (!own_speaker) return;
   take_measured(*own_speaker);
   own_speaker->own_work += begins ? 1 : -1;
 }
@@ -293,7 +337,7 @@ std::uint32_t Link::number(std::string_view text) {
 }
 
 void Link::fills(std::uint16_t device, std::uint64_t bytes) {
-  if (silent_ || device >= Region::kDevices) return;
+  if (device >= Region::kDevices) return;
   std::atomic<std::uint64_t>& most = region_->most_memory[device];
   std::uint64_t known = most.load(std::memory_order_relaxed);
   while (known < bytes && !most.compare_exchange_weak(known, bytes)) {
@@ -315,10 +359,12 @@ bool Link::is_own(const void* address) const {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     return at - reinterpret_cast<std::uintptr_t>(begin) < bytes;
   };
-  return lies_in(region_, sizeof *region_) || lies_in(common_, sizeof *common_);
+  return lies_in(region_, sizeof *region_) || lies_in(common_, sizeof *common_) ||
+         lies_in(channels_, sizeof *channels_);
 }
 
 std::int64_t Link::now_ns() {
+  catch_up();
   Speaker& me = speaker();
   take_measured(me);
   return me.now_ns();

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,7 +16,9 @@
 
 #include "live/standin/link/speaker.h"
 #include "live/standin/link/spinlock.h"
+#include "live/wire/channel.h"
 #include "live/wire/region.h"
+#include "live/wire/socket.h"
 
 namespace flopcast::live {
 
@@ -22,6 +26,19 @@ namespace flopcast::live {
 struct Told {
   std::uint32_t status = 0;
   std::uint64_t value = 0;
+};
+
+/// A line that somebody may take.
+struct Line {
+  Descriptor socket, memory, shared;  ///< to the engine, of the region, of all processes
+  Region* region = nullptr;
+};
+
+/// A channel where a thread is about to stand still.
+struct AtChannel {
+  Channel* channel = nullptr;
+  std::uint64_t key = 0;
+  std::uint32_t wakes = 0;  ///< that it knows of
 };
 
 /// Which threads that stand still the engine is told of.
@@ -41,8 +58,10 @@ class Link {
   /// The line of this process. Opened at the first call; a process that nobody listens to ends with a
   /// line that says so, since nothing it would print could be true.
   static Link& get();
-  /// The same where it is open already, and this process is not a child of the one that opened it; else null.
-  static Link* opened() { return only_ && !only_->silent_ ? only_ : nullptr; }
+  /// The same where it is open already; else null.
+  static Link* opened() { return only_.load(std::memory_order_acquire); }
+  /// Whether it is this process's: a child that shares its parent's memory until it runs another program has none.
+  bool is_of_process() const { return ::getpid() == region_->pid.load(std::memory_order_relaxed); }
 
   /// Says what this thread does. Host time since the last record is added to it. @return its number
   std::uint32_t say(Record record);
@@ -90,6 +109,7 @@ class Link {
   /// The file that all processes of the run share (mail.h).
   Common& shared() { return *common_; }
   int shared_file() const { return shared_file_; }
+  Channels& channels() { return *channels_; }
   /// Descriptors of the line: a program that closes all it has does not mean them.
   std::array<int, 2> descriptors() const { return {socket_, shared_file_}; }
   bool is_own(int descriptor) const {
@@ -102,16 +122,39 @@ class Link {
   /// @param waits for something that only the engine could say
   void end_if_cut(bool waits) const;
   /// At the end of this process, which may have said its last before the line was cut.
-  static void end_of_program();
+  static void end_of_program(int status);
   /// Whether the engine shares this memory.
   bool is_own(const void* address) const;
+
+  // --- children: link/children.cc ---
+
+  /// Whether the program that started this one, and lives in virtual time, has left a line for it.
+  static bool inherits();
+  /// The line is closed: this program lives in real time.
+  static void disinherit();
+  /// Called by whoever, in virtual time, is about to become another program in a process of its own: the line of that
+  /// program, as the setting of its environment. The descriptors that it names stay open there.
+  /// @param rank as the program's environment has it; -1: this process's
+  std::string bequeath(std::int32_t rank);
+  /// The other program did not start.
+  static void take_back(const std::string& bequest);
+  /// This thread does not go on before a time that another process has left.
+  void go_on_from(std::int64_t ns);
+  /// This thread stands still until another process puts something into one of these, or takes it out; or for so long (0: as
+  /// long as it takes).
+  void block_at(std::span<const AtChannel> at, std::int64_t after_ns);
+  /// It goes on. @param ns when what it has found was put there; Channel::kNoTime: nobody of the run did
+  /// @return false if its time has come
+  bool unblock_at(std::int64_t ns);
+  /// Those who stand still at the channel are woken by this thread, before they really are.
+  void wake_at(Channel& channel, std::uint64_t key);
 
   // --- threads: link/threads.cc ---
 
   /// The thread that this one is about to start: it begins now, and the engine knows.
   Speaker& make_thread();
   /// This is that thread.
-  static void enter(Speaker& speaker) { own_speaker = &speaker; }
+  static void enter(Speaker& speaker);
   /// It has ended, or was not started after all. @return where
   Moment end_thread(Speaker& speaker);
 
@@ -149,12 +192,23 @@ class Link {
   std::uint32_t write(Speaker& speaker, Record record);
   Told answered(Speaker& speaker);
   void take_measured(Speaker& speaker) const;
+  void notice_work(Speaker& speaker, bool of_program) const;
   bool tell(Speaker& speaker, Standing was);
   std::atomic<std::uint16_t>& waiting_for(const void* at);
   Speaker& take_ring();
   void go_on_from_idle(Speaker& speaker);
+  void catch_up();
   static Moment moment_of(const Speaker& speaker);
-  void fall_silent();
+  static Line open_line(std::uint64_t child, std::int32_t rank);
+  static std::optional<Line> inherited_line();
+  void use(Line line);
+  Line line_of_child(std::int32_t rank);
+  void enter_inherited();
+  static void before_fork();
+  static void after_fork();
+  static void begin_child();
+  void become_child();
+  friend struct ForkHandlers;
   void put(Ring& ring, const Record& record);
   bool is_closed() const;
   bool is_hung_up() const;
@@ -164,8 +218,12 @@ class Link {
   Common* common_ = nullptr;
   Region* region_ = nullptr;
   int shared_file_ = -1;
-  static Link* only_;      ///< get()'s, for what runs after a fork
-  bool silent_ = false;    ///< in a process that was forked
+  static std::atomic<Link*> only_;
+  static Spinlock opening_;
+  Channels* channels_ = nullptr;
+  Spinlock forking_;
+  std::optional<Line> of_child_;        ///< while a thread forks
+  std::atomic<std::uint32_t> made_{0};  ///< children
   int socket_ = -1;        ///< open as long as the process lives: the engine sees when it is gone
   ino_t socket_file_ = 0;  ///< what it was: another under its number is no line
   std::atomic<std::uint32_t> numbers_{0};

@@ -59,6 +59,7 @@ struct Speaker {
   std::int64_t gap_ns = 0;    ///< host time since
   std::int64_t host_ns = 0;   ///< host time of all records
   std::int64_t cpu_ns = 0;    ///< of the processor, when it was measured last
+  std::uint64_t cycles = 0;   ///< then, where host time is modelled
   int own_work = 0;           ///< works for the stand-ins, so many deep: that is not measured
   std::uint64_t name = 0;     ///< who made it and in which order
   std::uint32_t made = 0;     ///< threads that it made
@@ -94,6 +95,7 @@ inline std::int64_t real_ns(clockid_t clock) {
 /// This thread, if it lives in virtual time.
 extern constinit thread_local Speaker* own_speaker __attribute__((tls_model("initial-exec")));
 /// It serves the program's libraries and lives in real time. What it says to the engine takes no time.
+extern constinit thread_local Speaker* helper_speaker;  ///< what it says is said by this one
 extern constinit thread_local bool is_helper_thread __attribute__((tls_model("initial-exec")));
 
 }  // namespace flopcast::live

@@ -1,4 +1,6 @@
 // Threads that stand still, and what they take over from those who wake them. docs/theory/live.md has the rules.
+#include <pthread.h>
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -19,6 +21,12 @@ std::uint64_t name_of(std::uint64_t maker, std::uint64_t number) {
   if (maker == 0) return number;
   const std::uint64_t mixed = (maker ^ number << 20) * 0x9e3779b97f4a7c15u;
   return kOfOthers + (mixed >> 24);
+}
+
+/// By this its thread is found when it does not go on.
+void be_known(Ring& ring) {
+  ring.thread.store(static_cast<std::int32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
+  ring.handle.store(static_cast<std::uint64_t>(::pthread_self()), std::memory_order_release);
 }
 
 Record woken_by(const Moment& moment) {
@@ -51,6 +59,8 @@ Speaker& Link::take_ring() {
   std::destroy_at(&speaker);
   std::construct_at(&speaker);
   speaker.ring = &region_->rings[index];
+  speaker.ring->thread.store(0, std::memory_order_relaxed);
+  speaker.ring->left_behind.store(0, std::memory_order_relaxed);
   speaker.index = index;
   speaker.answers = answers;
   speaker.records = records;
@@ -68,7 +78,7 @@ Speaker& Link::newcomer() {
   }
   speaker.name = speaker.index == 0 ? 0 : kFoundlings + speaker.index;
   guard.unlock();
-  own_speaker = &speaker;
+  enter(speaker);
   speaker.cpu_ns = real_ns(CLOCK_THREAD_CPUTIME_ID);
   Record record;
   record.act = Act::kThreadStart;
@@ -87,11 +97,17 @@ Speaker& Link::helper() {
   Speaker* const of_program = is_first ? &take_ring() : nullptr;
   Speaker& speaker = take_ring();
   speaker.helper = true;
+  be_known(*speaker.ring);
   if (of_program) {
     of_program->in_use.store(false, std::memory_order_release);
     free_rings_.push_back(of_program->index);
   }
   return speaker;
+}
+
+void Link::enter(Speaker& speaker) {
+  own_speaker = &speaker;
+  if (speaker.ring) be_known(*speaker.ring);
 }
 
 Speaker& Link::make_thread() {

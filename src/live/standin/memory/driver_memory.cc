@@ -84,7 +84,7 @@ bool make_shareable(Physical& memory) {
   // Memory that is not mapped has no bytes yet, and must have them somewhere.
   void* const at = memory.places.empty() ? Memory::reserve(memory.bytes) : memory.places.front();
   if (!at) return false;
-  memory.part = share_memory(at, memory.bytes);
+  memory.part = share_memory(at, memory.bytes, memory.device);
   return memory.part.has_value();
 }
 
@@ -227,7 +227,7 @@ FLOPCAST_API int cuMemExportToShareableHandle(void* out, Physical* handle, int t
 FLOPCAST_API int cuMemImportFromShareableHandle(Physical** handle, void* from, int type) {
   const std::optional<SharedPart> part = import_part(from, type);
   if (!handle || !part) return kInvalidValue;
-  *handle = new Physical{part->bytes, current_device(), false, 1, part};
+  *handle = new Physical{part->bytes, part->device, false, 1, part};
   return kSuccess;
 }
 FLOPCAST_API int cuMemSetAccess(std::uintptr_t, std::size_t, const void*, std::size_t) {

@@ -125,6 +125,7 @@ std::optional<Block> Memory::allocate(std::size_t bytes, int device, Place place
   }
   const Block block{address, bytes, taken, place, device};
   blocks_[address] = block;
+  if (place == Place::kPinned) hold_what_the_host_writes(at, bytes);
   return block;
 }
 
@@ -134,6 +135,7 @@ bool Memory::add(void* address, std::size_t bytes, int device) {
   const auto after = blocks_.lower_bound(begin);
   if (after != blocks_.end() && after->first < begin + bytes) return false;
   blocks_[begin] = {begin, bytes, 0, Place::kRegistered, device};
+  hold_what_the_host_writes(address, bytes);
   return true;
 }
 

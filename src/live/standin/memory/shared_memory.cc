@@ -45,11 +45,11 @@ SharedBits::Word* map_bits(const SharedPart& part) {
   return at == MAP_FAILED ? nullptr : static_cast<SharedBits::Word*>(at);
 }
 
-std::optional<SharedPart> new_part(std::size_t bytes) {
+std::optional<SharedPart> new_part(std::size_t bytes, int device) {
   const std::uint64_t taken = bytes_of_bits(bytes) + bytes;
   const std::uint64_t place = Link::get().shared().shared.fetch_add(taken);
   if (place > kSharedBytes - taken) return std::nullopt;
-  return SharedPart{SharedPart::kMark, kSharedBegin + place, bytes, 0, bytes, ::getpid()};
+  return SharedPart{SharedPart::kMark, kSharedBegin + place, bytes, 0, bytes, ::getpid(), device};
 }
 
 /// @param own the bytes are there already, privately, and this process knows which are valid
@@ -83,12 +83,12 @@ struct OwnParts {
 
 }  // namespace
 
-std::optional<SharedPart> share_memory(void* address, std::size_t bytes) {
+std::optional<SharedPart> share_memory(void* address, std::size_t bytes, int device) {
   OwnParts& own = OwnParts::get();
   const std::lock_guard guard(own.lock);
   if (const auto known = own.parts.find(address); known != own.parts.end()) return known->second;
   settle_bytes(address, bytes);
-  const std::optional<SharedPart> part = new_part(bytes);
+  const std::optional<SharedPart> part = new_part(bytes, device);
   if (!part || !appear(*part, address, true)) return std::nullopt;
   own.parts.emplace(address, *part);
   return part;

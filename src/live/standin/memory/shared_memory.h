@@ -16,6 +16,7 @@ struct SharedPart {
   std::uint64_t bytes = 0;               ///< of whole pages of a device
   std::uint64_t offset = 0, length = 0;  ///< of the block that the handle is for
   std::int32_t owner = 0;                ///< process that made it
+  std::int32_t device = 0;               ///< that holds it
 
   static constexpr std::uint64_t kMark = 0x666c6f7063617374;
 };
@@ -29,8 +30,9 @@ inline SharedPart part_in(const void* handle) {
 }
 
 /// Memory of this process, at whole pages of a device, lies in the file from now on, with what is valid of it.
+/// @param device that holds it
 /// @return where; none if the file is full or cannot be mapped
-std::optional<SharedPart> share_memory(void* address, std::size_t bytes);
+std::optional<SharedPart> share_memory(void* address, std::size_t bytes, int device);
 /// Somebody's part appears at this address, in place of what is there. @return false if it is none, or cannot be mapped
 bool map_shared(const SharedPart& part, void* address);
 /// This process no longer has it there. The address space is the caller's; if the memory was this process's own, it

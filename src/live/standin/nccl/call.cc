@@ -4,12 +4,15 @@
 #include <cstring>
 
 #include "live/standin/nccl/reduce.h"
+#include "live/standin/values/settings.h"
 
 namespace flopcast::live {
 namespace {
 
 constexpr std::size_t kMostCarried = std::size_t{64} << 10;
 constexpr std::size_t kMostIntegersCarried = std::size_t{4} << 20;
+/// Whatever a run executes: letters have to find room.
+constexpr std::size_t kMostEver = std::size_t{64} << 20;
 
 bool is_integer(Element element) { return element <= Element::kUint64; }
 
@@ -82,7 +85,10 @@ std::size_t bytes_counted(const Call& call, int size) {
 
 bool carries(const Call& call, int size) {
   const std::size_t bytes = bytes_counted(call, size);
-  return bytes > 0 && bytes <= (is_integer(call.element) ? kMostIntegersCarried : kMostCarried);
+  const std::size_t executed = std::min(
+      kMostEver, static_cast<std::size_t>(value_settings().elements) * bytes_of(call.element));
+  const std::size_t most = is_integer(call.element) ? kMostIntegersCarried : kMostCarried;
+  return bytes > 0 && bytes <= std::max(most, executed);
 }
 
 void deliver(const Call& call, int rank, std::span<const std::byte* const> parts) {

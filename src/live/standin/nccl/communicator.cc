@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "live/standin/api/api.h"
+#include "live/standin/clock/who.h"
 #include "live/standin/link/link.h"
 #include "live/standin/shim/stream.h"
 
@@ -26,12 +27,23 @@ std::atomic<std::uint64_t> communicators_made{0}, ids_made{0};
 UniqueId fresh_unique_id() {
   UniqueId id = {};
   const char* rank = std::getenv("RANK");
-  // Launchers need not tell ranks in the environment: the process tells its ids from others'.
-  std::snprintf(id.text, sizeof id.text, "%s.%d.%llu", rank ? rank : "0", ::getpid(),
-                static_cast<unsigned long long>(++ids_made));
+  const auto number = static_cast<unsigned long long>(++ids_made);
+  if (is_rank_itself()) {
+    std::snprintf(id.text, sizeof id.text, "%s.%llu", rank ? rank : "0", number);
+  } else {
+    // Launchers need not tell ranks in the environment: the process tells its ids from others'.
+    std::snprintf(id.text, sizeof id.text, "%s.%d.%llu", rank ? rank : "0", ::getpid(), number);
+  }
   return id;
 }
-std::string name_in(const UniqueId& id) { return {id.text, strnlen(id.text, sizeof id.text)}; }
+
+/// A launcher that starts ranks again may keep the store where they left their ids: a rank finds that of the attempt before
+/// where the new one is not there yet. Both are the same, and what is made of them belongs to the rank's own attempt.
+std::string name_in(const UniqueId& id) {
+  std::string name(id.text, strnlen(id.text, sizeof id.text));
+  const char* const attempt = std::getenv("TORCHELASTIC_RESTART_COUNT");
+  return attempt && std::atoi(attempt) > 0 ? name + '@' + attempt : name;
+}
 
 Communicator* new_communicator(std::string name, int rank, int size, int device) {
   auto* const made = new Communicator;

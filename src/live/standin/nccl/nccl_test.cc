@@ -327,6 +327,50 @@ TEST_F(LiveNcclThreads, WhatOneCallBringsTheNextGives) {
   for (const Told& rank : told) EXPECT_EQ(rank, (Told{{"copied", 12}, {"set", 0}}));
 }
 
+/// Each gives 8 numbers of which it has written some; what nobody wrote reads as zero.
+TEST_F(LiveNcclThreads, OfAPartThatIsValidInPlacesThosePlacesArrive) {
+  constexpr std::size_t kCount = 8;
+  constexpr int kInt32 = 2;
+  const auto told = run_ranks("dgx-h100", 2, [](const Library& cuda, Told& said, int rank) {
+    const RankOfTest own(cuda, rank, 2);
+    void *mine = nullptr, *got = nullptr, *both = nullptr;
+    for (void** at : {&mine, &got}) cuda("cudaMalloc", at, kCount * sizeof(std::int32_t));
+    cuda("cudaMalloc", &both, 2 * kCount * sizeof(std::int32_t));
+    const std::vector<std::int32_t> written(3, rank + 1);
+    // Rank 0 writes 0 to 2, rank 1 writes 2 to 4.
+    cuda("cudaMemcpy", static_cast<void*>(static_cast<std::int32_t*>(mine) + 2 * rank),
+         static_cast<const void*>(written.data()), written.size() * sizeof(std::int32_t), 1);
+    const void* const send = mine;
+    const auto tell = [&](const char* name, const void* at, std::size_t count) {
+      double digits = 0;
+      for (const std::int32_t value : own.from_device<std::int32_t>(at, count))
+        digits = 10 * digits + static_cast<double>(value);
+      said[name] = digits;
+    };
+    cuda("ncclAllReduce", send, got, kCount, kInt32, kSum, own.all, kDefaultStream);
+    tell("sum", got, kCount);
+    cuda("ncclAllGather", send, both, kCount, kInt32, own.all, kDefaultStream);
+    tell("gathered_of_0", both, kCount);
+    tell("gathered_of_1", static_cast<std::int32_t*>(both) + kCount, kCount);
+    cuda("ncclGroupStart");
+    cuda("ncclSend", send, kCount, kInt32, 1 - rank, own.all, kDefaultStream);
+    cuda("ncclRecv", got, kCount, kInt32, 1 - rank, own.all, kDefaultStream);
+    cuda("ncclGroupEnd");
+    tell("received", got, kCount);
+    // What came only in places is given on only in places.
+    cuda("ncclAllReduce", static_cast<const void*>(got), got, kCount, kInt32, kSum, own.all,
+         kDefaultStream);
+    tell("sum_of_received", got, kCount);
+  });
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(told[rank].at("sum"), 300000);
+    EXPECT_EQ(told[rank].at("gathered_of_0"), 11100000);
+    EXPECT_EQ(told[rank].at("gathered_of_1"), 222000);
+    EXPECT_EQ(told[rank].at("received"), rank == 0 ? 222000 : 11100000);
+    EXPECT_EQ(told[rank].at("sum_of_received"), 300000);
+  }
+}
+
 /// Rank 0 reads what rank 1 gives after it has received what rank 0 sends later: on a GPU nobody waits.
 TEST_F(LiveNcclThreads, WhoNeedsBytesEarlyDoesNotHoldUpWhoBringsThem) {
   const auto once = [this] {

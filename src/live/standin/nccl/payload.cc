@@ -5,6 +5,7 @@
 
 #include "live/standin/link/link.h"
 #include "live/standin/nccl/reduce.h"
+#include "live/standin/nccl/valid_parts.h"
 #include "live/standin/values/validity.h"
 
 namespace flopcast::live {
@@ -22,15 +23,6 @@ Record settling(const Pending& pending) {
   }
   record.word[2] = pending.number;
   return record;
-}
-
-/// Bytes that are only moved are objects, padded to the length of the longest with memory that nobody wrote: it is
-/// arbitrary on a GPU too. They are valid if their beginning is.
-std::size_t bytes_to_be_valid(const Call& call, std::size_t given) {
-  const bool reduced = call.op == Collective::kAllReduce || call.op == Collective::kReduce ||
-                       call.op == Collective::kReduceScatter;
-  const bool plain_bytes = call.element == Element::kInt8 || call.element == Element::kUint8;
-  return plain_bytes && !reduced ? std::min<std::size_t>(given, 1) : given;
 }
 
 }  // namespace
@@ -85,18 +77,18 @@ void Payload::give(Party& party, const Call& call) {
   Validity& validity = Validity::get();
   const std::size_t given = bytes_given(call, party.rank, party.size);
   const std::size_t got = bytes_got(call, party.rank, party.size);
-  const bool valid = validity.valid(call.send, bytes_to_be_valid(call, given));
   if (!carries(call, party.size)) return validity.taint(call.receive, got);
   if (!receives) {
-    const auto* bytes = given > 0 && valid ? static_cast<const std::byte*>(call.send) : nullptr;
+    const std::vector<LetterRange> valid = valid_parts(call, given);
+    const auto* bytes = static_cast<const std::byte*>(call.send);
     std::vector<std::byte> scaled;
-    if (bytes && !call.scalar.empty()) {
+    if (!valid.empty() && !call.scalar.empty()) {
       scaled.resize(given);
       scale(call.element, bytes, call.scalar.data(), given / bytes_of(call.element), scaled.data());
       bytes = scaled.data();
     }
     Writer& writer = sends ? party.writer_to(call.peer) : party.to_all;
-    writer.put(bytes, given, sends ? 1 : static_cast<std::uint32_t>(party.size));
+    writer.put(bytes, given, valid, sends ? 1 : static_cast<std::uint32_t>(party.size));
   }
   validity.taint(call.receive, got);  // until it is there
   if (!queue) return;
@@ -124,24 +116,21 @@ void Payload::unwant(Pending& pending) {
 /// The first call of a queue, if its letters have all come.
 bool Payload::bring_first(Party::Queue& queue) {
   Pending& pending = *queue.calls.front();
-  std::vector<const std::byte*> parts;
+  const Call& call = pending.call;
+  const Party& party = *pending.party;
+  const std::size_t got = bytes_got(call, party.rank, party.size);
+  std::vector<Letter*> letters;
+  std::vector<std::size_t> sizes;
   bool valid = !queue.lost;
   for (std::size_t member = 0; member < queue.readers.size() && !queue.lost; ++member) {
-    Letter* const letter = queue.readers[member].peek();
-    if (!letter) return false;
-    parts.push_back(Post::bytes_of(*letter));
-    const bool gives = between_two(pending.call.op) ||
-                       bytes_given(pending.call, static_cast<int>(member), pending.party->size) > 0;
+    letters.push_back(queue.readers[member].peek());
+    if (!letters.back()) return false;
+    sizes.push_back(between_two(call.op) ? got
+                                         : bytes_given(call, static_cast<int>(member), party.size));
     // Of two ranks, one may send other than the other expects.
-    const bool enough = !between_two(pending.call.op) ||
-                        letter->bytes >= bytes_got(pending.call, pending.party->rank, 2);
-    valid = valid && (!gives || letter->valid != 0) && enough;
+    valid = valid && (!between_two(call.op) || letters.back()->bytes >= got);
   }
-  if (pending.wanted && valid) {
-    deliver(pending.call, pending.party->rank, parts);
-    Validity::get().mark_valid(pending.call.receive,
-                               bytes_got(pending.call, pending.party->rank, pending.party->size));
-  }
+  if (pending.wanted && valid) deliver_letters(call, party.rank, letters, sizes, got);
   unwant(pending);
   if (!queue.lost) {
     for (Reader& reader : queue.readers) reader.pass();

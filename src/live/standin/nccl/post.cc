@@ -18,6 +18,10 @@ unsigned power_for(std::size_t bytes) {
   return static_cast<unsigned>(std::bit_width(std::max<std::size_t>(bytes, 64) - 1));
 }
 
+std::size_t room_of(std::size_t bytes, std::size_t ranges) {
+  return sizeof(Letter) + ranges * sizeof(LetterRange) + bytes;
+}
+
 char* map_shared_file(std::uint64_t begin, std::uint64_t bytes) {
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                     Link::get().shared_file(), static_cast<off_t>(begin));
@@ -63,8 +67,8 @@ char* Post::outbox(std::uint64_t index) {
   return known;
 }
 
-LetterPlace Post::take(std::size_t bytes) {
-  const unsigned power = power_for(sizeof(Letter) + bytes);
+LetterPlace Post::take(std::size_t bytes, std::size_t ranges) {
+  const unsigned power = power_for(room_of(bytes, ranges));
   std::vector<LetterPlace>& free = free_[power];
   if (!free.empty()) {
     const LetterPlace place = free.back();
@@ -79,7 +83,8 @@ LetterPlace Post::take(std::size_t bytes) {
 }
 
 void Post::give_back(LetterPlace place) {
-  free_[power_for(sizeof(Letter) + letter(place).bytes)].push_back(place);
+  const Letter& old = letter(place);
+  free_[power_for(room_of(old.bytes, old.ranges))].push_back(place);
 }
 
 Letter& Post::letter(LetterPlace place) {
@@ -93,22 +98,26 @@ std::atomic<LetterPlace>* Post::first_of(std::uint64_t key) {
 
 // --- chains -------------------------------------------------------------------------------------
 
-void Writer::put(const void* bytes, std::size_t size, std::uint32_t readers) {
+void Writer::put(const void* bytes, std::size_t size, std::span<const LetterRange> valid,
+                 std::uint32_t readers) {
   Post& post = Post::get();
   clean(false);
-  LetterPlace place = post.take(bytes ? size : 0);
-  if (place == 0 && bytes) {
+  if (valid.empty()) size = 0;
+  LetterPlace place = post.take(size, valid.size());
+  if (place == 0 && size > 0) {
     // No room: those who read it see that it is tainted.
-    bytes = nullptr;
-    place = post.take(0);
+    size = 0;
+    valid = {};
+    place = post.take(0, 0);
   }
   if (place == 0) return;
   Letter& letter = post.letter(place);
   letter.next.store(0, std::memory_order_relaxed);
   letter.readers.store(readers, std::memory_order_relaxed);
-  letter.valid = bytes ? 1 : 0;
-  letter.bytes = bytes ? size : 0;
-  if (bytes) std::memcpy(Post::bytes_of(letter), bytes, size);
+  letter.ranges = static_cast<std::uint32_t>(valid.size());
+  letter.bytes = size;
+  std::copy(valid.begin(), valid.end(), Post::ranges_of(letter));
+  if (size > 0) std::memcpy(Post::bytes_of(letter), bytes, size);
   std::atomic<LetterPlace>* const link =
       places_.empty() ? post.first_of(key_) : &post.letter(places_.back()).next;
   if (link) link->store(place, std::memory_order_release);

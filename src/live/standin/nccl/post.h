@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -22,12 +23,17 @@ class Post {
  public:
   static Post& get();
 
-  /// Room of the own outbox for a letter of so many bytes; 0 if there is none left.
-  LetterPlace take(std::size_t bytes);
+  /// Room of the own outbox for a letter of so many bytes and ranges; 0 if there is none left.
+  LetterPlace take(std::size_t bytes, std::size_t ranges);
   /// A letter that nobody reads any more.
   void give_back(LetterPlace place);
   Letter& letter(LetterPlace place);
-  static std::byte* bytes_of(Letter& letter) { return reinterpret_cast<std::byte*>(&letter + 1); }
+  static LetterRange* ranges_of(Letter& letter) {
+    return reinterpret_cast<LetterRange*>(&letter + 1);
+  }
+  static std::byte* bytes_of(Letter& letter) {
+    return reinterpret_cast<std::byte*>(ranges_of(letter) + letter.ranges);
+  }
   std::atomic<LetterPlace>* first_of(std::uint64_t key);
 
  private:
@@ -45,8 +51,9 @@ class Post {
 class Writer {
  public:
   explicit Writer(std::uint64_t key) : key_(key) {}
-  /// Adds a letter. @param bytes null: tainted
-  void put(const void* bytes, std::size_t size, std::uint32_t readers);
+  /// Adds a letter. @param valid which of its bytes are; none: all are tainted
+  void put(const void* bytes, std::size_t size, std::span<const LetterRange> valid,
+           std::uint32_t readers);
   /// Takes back what all have read. @return whether only letters are left that nobody has to read
   bool clean(bool over);
 

@@ -1,35 +1,102 @@
 // The operators that a thread runs, one within another, and the kernels they launch. Kernels are kept back until
 // their operator has ended: only then is known what it wrote. Whatever else the thread says comes after them, so
-// they go first, told by what is known until then.
+// they go first, told by what is known until then. Kernels that a graph captures get their signatures in the graph.
 #include "live/standin/operators/operator.h"
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "live/standin/link/link.h"
+#include "live/standin/shim/captured.h"
 #include "live/standin/operators/text.h"
 #include "live/standin/shim/stream.h"
+#include "live/standin/values/inside.h"
+#include "live/standin/values/late.h"
+#include "live/standin/values/plugin.h"
+#include "live/standin/values/validity.h"
 
 namespace flopcast::live {
 namespace {
 
 /// Kernels that are kept at most.
 constexpr std::size_t kMostKept = 1024;
-/// What is known of one only by its name, as launches tell it.
-constexpr std::string_view kOnlyNamed = "kernel ";
+/// What is known of one only by its name, and of one only by its parameters, as launches tell it.
+constexpr std::string_view kOnlyNamed = "kernel ", kOnlyArguments = "arguments ";
+
+/// Arguments of an extension's operator, which a graph tells once more at each of its launches.
+class Named {
+ public:
+  explicit Named(std::span<const FlopcastArgument> arguments)
+      : arguments_(arguments.begin(), arguments.end()) {
+    for (FlopcastArgument& one : arguments_) {
+      if (one.is_number) continue;
+      for (const std::int64_t** list : {&one.tensor.sizes, &one.tensor.strides}) {
+        lists_.emplace_back(*list, *list + one.tensor.dims);
+        *list = lists_.back().data();
+      }
+    }
+  }
+  TensorsText text() {
+    bool looked = false;
+    return text_of(arguments_, looked);
+  }
+
+ private:
+  std::vector<FlopcastArgument> arguments_;
+  std::deque<std::vector<std::int64_t>> lists_;
+};
+
+struct Bytes {
+  const void* at = nullptr;
+  std::size_t count = 0;
+};
 
 struct OperatorCall {
   const char* name = nullptr;
   TensorsText inputs;
   std::string outputs = "?";  ///< not known yet
   std::size_t first = 0;      ///< kept kernel since it began
+  bool extension = false;
+  std::shared_ptr<Named> again = {};  ///< of one that hangs on values, while graphs are captured
+  std::vector<Bytes> written = {};    ///< of an extension
+  std::string changed = {};           ///< those, as outputs
+  std::vector<Work*> captured = {};   ///< kernels that went into a graph
+  std::size_t told = 0;               ///< kernels that have its name
 };
 
 struct Kept {
   Record record;
   bool told = false;  ///< its signature says its operator
+};
+
+/// The kernel's own name where no more than that, or of an extension's no more than its parameters, is known.
+std::string_view only_name(std::string_view signature, bool extension) {
+  if (signature.starts_with(kOnlyNamed)) return signature.substr(kOnlyNamed.size());
+  if (!extension || !signature.starts_with(kOnlyArguments)) return {};
+  for (int word = 0; word < 4; ++word)
+    signature.remove_prefix(std::min(signature.find(' ') + 1, signature.size()));
+  return signature;
+}
+
+double threads_of(const Record& record) {
+  return static_cast<double>(std::max<std::uint64_t>(1, record.word[0] * record.word[1]));
+}
+
+/// What a kernel of an operator is told as, but for the operator's inputs.
+struct Part {
+  std::string_view kind;
+  const char* name = nullptr;
+  std::string rest;  ///< outputs, share in thousandths, kernel
+
+  std::string with(const TensorsText& inputs) const {
+    return std::string(kind) + ' ' + name + ' ' + inputs.word + ' ' + rest;
+  }
 };
 
 /// Of one thread.
@@ -41,19 +108,27 @@ class Operators final : public Keeper {
     return *own;
   }
 
-  void begin(const char* name, std::span<const FlopcastTensor> inputs) {
-    calls_.push_back({name, text_of(inputs), "?", kept_.size()});
+  void begin(OperatorCall call) {
+    call.first = kept_.size();
+    calls_.push_back(std::move(call));
     if (calls_.size() == 1) Link::get().set_keeper(this);
   }
 
   void end(std::span<const FlopcastTensor> outputs) {
     if (calls_.empty()) return;
-    calls_.back().outputs = text_of(outputs, calls_.back().inputs.places).word;
-    tell(calls_.back());
+    OperatorCall& call = calls_.back();
+    call.outputs = outputs_of(call, outputs);
+    tell(call);
+    tell_captured(call);
+    if (call.extension && call.told > 0) taint(call);
     calls_.pop_back();
     if (!calls_.empty()) return;
     write();
     Link::get().set_keeper(nullptr);
+  }
+
+  void captured(Work& work) {
+    if (!calls_.empty() && work.record.act == Act::kKernel) calls_.back().captured.push_back(&work);
   }
 
   bool keep(const Record& record) override {
@@ -79,47 +154,85 @@ class Operators final : public Keeper {
   }
 
  private:
+  /// Of an extension's: what it changes, and what it returns besides.
+  static std::string outputs_of(OperatorCall& call, std::span<const FlopcastTensor> outputs) {
+    if (!call.extension) return text_of(outputs, call.inputs.places).word;
+    std::vector<FlopcastTensor> fresh;
+    for (const FlopcastTensor& one : outputs) {
+      const bool known = std::any_of(call.written.begin(), call.written.end(),
+                                     [&one](const Bytes& w) { return w.at == one.data; });
+      if (known) continue;
+      fresh.push_back(one);
+      if (one.data) call.written.push_back({one.data, static_cast<std::size_t>(one.bytes)});
+    }
+    const std::string returned = text_of(fresh, call.inputs.places).word;
+    if (call.changed.empty()) return returned;
+    return fresh.empty() ? call.changed : call.changed + ',' + returned;
+  }
+
+  void tell(OperatorCall& call) {
+    std::vector<Record*> kernels;
+    for (std::size_t i = call.first; i < kept_.size(); ++i) {
+      if (std::exchange(kept_[i].told, true) || kept_[i].record.act != Act::kKernel) continue;
+      kernels.push_back(&kept_[i].record);
+    }
+    tell(call, kernels);
+  }
+
   /// Gives its kernels their signatures. Where a library call with a signature of its own is among them, that
-  /// is the operator's work, and the others only prepare or finish it ("beside").
-  void tell(const OperatorCall& call) {
+  /// is the operator's work, and the others only prepare or finish it ("beside"). @return what each is told as
+  static std::vector<std::optional<Part>> tell(OperatorCall& call,
+                                               const std::vector<Record*>& kernels) {
     Link& link = Link::get();
     double threads = 0;
     bool library = false;
-    for (std::size_t i = call.first; i < kept_.size(); ++i) {
-      const Record& record = kept_[i].record;
-      if (kept_[i].told || record.act != Act::kKernel) continue;
-      const bool named = link.text(record.signature).starts_with(kOnlyNamed);
-      if (named) threads += threads_of(record);
+    for (const Record* const record : kernels) {
+      const bool named = !only_name(link.text(record->signature), call.extension).empty();
+      if (named) threads += threads_of(*record);
       library = library || !named;
     }
-    for (std::size_t i = call.first; i < kept_.size(); ++i) {
-      Record& record = kept_[i].record;
-      if (kept_[i].told || record.act != Act::kKernel) continue;
-      kept_[i].told = true;
-      const std::string_view kernel = link.text(record.signature);
-      if (!kernel.starts_with(kOnlyNamed)) continue;
-      record.signature = number(call, library ? "beside" : "operator", threads_of(record) / threads,
-                                kernel.substr(kOnlyNamed.size()));
+    std::vector<std::optional<Part>> parts;
+    for (Record* const record : kernels) {
+      parts.emplace_back();
+      const std::string_view kernel = only_name(link.text(record->signature), call.extension);
+      if (kernel.empty()) continue;
+      const int share = static_cast<int>(threads_of(*record) / threads * 1000 + 0.5);
+      parts.back() = Part{library ? "beside" : "operator", call.name,
+                          call.outputs + ' ' + std::to_string(std::max(1, share)) + ' '};
+      parts.back()->rest += kernel;
+      record->signature = link.number(parts.back()->with(call.inputs));
+      ++call.told;
+    }
+    return parts;
+  }
+
+  /// The same of kernels of a graph. What hangs on values is told by those that are there when it is launched.
+  static void tell_captured(OperatorCall& call) {
+    std::vector<Record*> kernels;
+    for (Work* const work : call.captured) kernels.push_back(&work->record);
+    const std::vector<std::optional<Part>> parts = tell(call, kernels);
+    for (std::size_t i = 0; call.again && i < parts.size(); ++i) {
+      if (!parts[i]) continue;
+      call.captured[i]->signature = [part = *parts[i], again = call.again] {
+        return Link::get().number(part.with(again->text()));
+      };
     }
   }
 
-  /// A signature for the kernel: its share of what the operator moves, in thousandths.
-  static std::uint32_t number(const OperatorCall& call, std::string_view kind, double share,
-                              std::string_view kernel) {
-    const std::string thousandths =
-        std::to_string(std::max(1, static_cast<int>(share * 1000 + 0.5)));
-    const std::string_view words[] = {call.name, call.inputs.word, call.outputs, thousandths,
-                                      kernel};
-    std::string text(kind);
-    for (const std::string_view word : words) {
-      text += ' ';
-      text += word;
-    }
-    return Link::get().number(text);
-  }
-
-  static double threads_of(const Record& record) {
-    return static_cast<double>(std::max<std::uint64_t>(1, record.word[0] * record.word[1]));
+  /// What kernels may have written of which only the operator is known.
+  static void taint(const OperatorCall& call) {
+    const auto all = [written = call.written] {
+      for (const Bytes& one : written) {
+        overwrite_bytes(one.at, one.count);
+        Validity::get().taint(one.at, one.count);
+      }
+    };
+    if (call.captured.empty()) return all();
+    Effect& effect = call.captured.back()->effect;
+    effect = [before = std::move(effect), all] {
+      if (before) before();
+      all();
+    };
   }
 
   void write() {
@@ -138,13 +251,35 @@ void show_profiler() {
 }
 
 }  // namespace
+
+void operator_captured(Work& work) { Operators::mine().captured(work); }
+
 }  // namespace flopcast::live
 
 using namespace flopcast::live;
 
 void flopcast_operator_begin(const char* name, const FlopcastTensor* inputs, std::size_t count) {
   show_profiler();
-  Operators::mine().begin(name, {inputs, count});
+  Operators::mine().begin({name, text_of({inputs, count})});
+}
+
+void flopcast_named_operator_begin(const char* name, const FlopcastArgument* arguments,
+                                   std::size_t count) {
+  show_profiler();
+  bool looked = false;
+  const std::span<const FlopcastArgument> all(arguments, count);
+  OperatorCall call{name, text_of(all, looked)};
+  call.extension = !std::string_view(name).starts_with("aten::");
+  if (looked && flopcast_live_capturing()) call.again = std::make_shared<Named>(all);
+  std::size_t tensors = 0;
+  for (const FlopcastArgument& one : all) {
+    if (!one.is_number && one.written && one.tensor.data) {
+      call.written.push_back({one.tensor.data, static_cast<std::size_t>(one.tensor.bytes)});
+      call.changed += (call.changed.empty() ? "=" : ",=") + std::to_string(tensors);
+    }
+    if (!one.is_number) ++tensors;
+  }
+  Operators::mine().begin(std::move(call));
 }
 
 void flopcast_operator_end(const FlopcastTensor* outputs, std::size_t count) {

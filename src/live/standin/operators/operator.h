@@ -14,6 +14,15 @@ struct FlopcastTensor {
   const std::int64_t *sizes, *strides;  ///< in elements
 };
 
+/// An argument that is told by its name, as operators of extensions have them: a tensor, or a number.
+struct FlopcastArgument {
+  const char* name;  ///< as the operator's schema has it: kept by address, so it must stay as it is
+  bool is_number;    ///< else it is a tensor
+  double number;     ///< integers and truth values as well
+  bool written;      ///< what the tensor holds is changed
+  FlopcastTensor tensor;
+};
+
 #if defined(__GNUC__)
 #define FLOPCAST_PLUGIN_API extern "C" __attribute__((visibility("default")))
 #endif
@@ -23,6 +32,11 @@ struct FlopcastTensor {
 /// @param inputs all tensors among its arguments, in order; those of lists one by one. Copied where it is kept
 FLOPCAST_PLUGIN_API void flopcast_operator_begin(const char* name, const FlopcastTensor* inputs,
                                                  std::size_t count);
+/// The same with names and numbers. What small tensors of integers hold is told, too, where it is valid: lengths of sequences. If
+/// it is not PyTorch's own, what its kernels of unknown parameters may have written is tainted when it ends.
+FLOPCAST_PLUGIN_API void flopcast_named_operator_begin(const char* name,
+                                                       const FlopcastArgument* arguments,
+                                                       std::size_t count);
 /// @param outputs all tensors that it returns, in order; none where it failed
 FLOPCAST_PLUGIN_API void flopcast_operator_end(const FlopcastTensor* outputs, std::size_t count);
 

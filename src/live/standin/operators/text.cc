@@ -1,14 +1,23 @@
 #include "live/standin/operators/text.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
+
+#include "live/standin/memory/memory.h"
+#include "live/standin/values/late.h"
+#include "live/standin/values/validity.h"
 
 namespace flopcast::live {
 namespace {
 
-/// More different tensors than that are told by type.
-constexpr std::size_t kTold = 16;
+/// More different tensors than that are told by type; arguments with names are more.
+constexpr std::size_t kTold = 16, kToldByName = 128;
+/// Longer tensors are no lengths of sequences.
+constexpr std::int64_t kMostValues = 4096;
 
 /// c10::ScalarType: its numbers are part of PyTorch's files and do not change.
 const char* type_word(int type) {
@@ -70,7 +79,85 @@ std::string by_type(std::span<const FlopcastTensor> tensors) {
   return joined(runs);
 }
 
+/// Bytes of an element of a tensor whose values may be told: integers, few, behind each other; 0: of any other.
+std::size_t listed(const FlopcastTensor& tensor) {
+  const std::string_view type = type_word(tensor.type);
+  const std::int64_t count = elements(tensor);
+  if (!tensor.data || tensor.dims > 1 || count < 1 || count > kMostValues) return 0;
+  if (tensor.dims == 1 && count > 1 && tensor.strides[0] != 1) return 0;
+  return type == "i32" ? 4 : type == "i64" ? 8 : 0;
+}
+
+/// Whether memory holds what a GPU would have there. The host's always does.
+bool is_valid(const FlopcastTensor& tensor) {
+  const std::optional<Block> block = Memory::get().find(tensor.data);
+  if (!block || !of_device(block->place)) return true;
+  const auto bytes = static_cast<std::size_t>(tensor.bytes);
+  settle_bytes(tensor.data, bytes);
+  return Validity::get().valid(tensor.data, bytes);
+}
+
+std::int64_t value_at(const FlopcastTensor& tensor, std::size_t bytes, std::int64_t i) {
+  const char* const at =
+      static_cast<const char*>(tensor.data) + bytes * static_cast<std::size_t>(i);
+  std::int32_t narrow = 0;
+  std::int64_t wide = 0;
+  std::memcpy(bytes == sizeof narrow ? static_cast<void*>(&narrow) : &wide, at, bytes);
+  return bytes == sizeof narrow ? narrow : wide;
+}
+
+/// Numbers of any program: they may wrap around.
+std::int64_t step_at(const FlopcastTensor& tensor, std::size_t bytes, std::int64_t i) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(value_at(tensor, bytes, i)) -
+                                   static_cast<std::uint64_t>(value_at(tensor, bytes, i - 1)));
+}
+
+/// "@0+8192^5", as text.h says; nothing where it has no such values.
+std::string values_of(const FlopcastTensor& tensor, std::size_t bytes) {
+  if (bytes == 0 || !is_valid(tensor)) return {};
+  const std::int64_t count = elements(tensor);
+  std::string text;
+  for (std::int64_t i = 0; i < count;) {
+    const std::int64_t first = value_at(tensor, bytes, i);
+    std::int64_t end = i + 1;
+    const std::int64_t step = end < count ? step_at(tensor, bytes, end) : 0;
+    while (end < count && step_at(tensor, bytes, end) == step) ++end;
+    if (end - i < 3) end = i + 1;  // two of any kind are an even stretch
+    text += (text.empty() ? '@' : ';') + std::to_string(first);
+    if (end - i > 1) text += '+' + std::to_string(step) + '^' + std::to_string(end - i);
+    i = end;
+  }
+  return text;
+}
+
+std::string word_of(const FlopcastArgument& argument, bool& looked) {
+  const std::string name = std::string(argument.name) + '=';
+  if (argument.is_number) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.9g", argument.number);
+    return name + '#' + number;
+  }
+  const std::size_t bytes = listed(argument.tensor);
+  looked = looked || bytes > 0;
+  return name + word_of(argument.tensor) + values_of(argument.tensor, bytes);
+}
+
 }  // namespace
+
+TensorsText text_of(std::span<const FlopcastArgument> arguments, bool& looked) {
+  TensorsText text;
+  Runs runs;
+  std::vector<FlopcastTensor> tensors;
+  for (const FlopcastArgument& argument : arguments) {
+    add(runs, word_of(argument, looked));
+    if (argument.is_number) continue;
+    text.places.push_back(argument.tensor.data);
+    tensors.push_back(argument.tensor);
+  }
+  if (runs.size() > kToldByName) return {by_type(tensors), {}};
+  text.word = joined(runs);
+  return text;
+}
 
 TensorsText text_of(std::span<const FlopcastTensor> tensors,
                     const std::vector<const void*>& inputs) {

@@ -4,6 +4,7 @@
 
 #include "live/standin/api/api.h"
 #include "live/standin/link/link.h"
+#include "live/standin/shim/captured.h"
 #include "live/standin/shim/graph.h"
 #include "live/standin/values/inside.h"
 
@@ -156,6 +157,7 @@ Node* put(void* stream, Work work) {
   if (!values_move() && node.kind != NodeKind::kHost) node.work.effect = {};
   own->tail.assign(1, &node);
   gave_work(&node.work.effect);
+  operator_captured(node.work);
   return &node;
 }
 

@@ -13,25 +13,26 @@ namespace {
 /// cudaMemcpyKind
 enum Direction : int { kHostToHost, kToDevice, kToHost, kOnDevice, kByAddress };
 
-bool on_device(const void* pointer) {
+/// The device that holds it; none if the host does.
+std::optional<int> device_of(const void* pointer) {
   const std::optional<Block> block = Memory::get().find(pointer);
-  return block && of_device(block->place);
+  if (!block || !of_device(block->place)) return std::nullopt;
+  return block->device;
 }
 
 bool is_pageable(const void* pointer) { return !Memory::get().find(pointer); }
 
 CopyKind kind_of(void* to, const void* from, int direction) {
-  if (direction == kByAddress) {
-    direction = on_device(to) ? (on_device(from) ? kOnDevice : kToDevice)
-                              : (on_device(from) ? kToHost : kHostToHost);
-  }
+  const std::optional<int> target = device_of(to), source = device_of(from);
+  if (direction == kByAddress)
+    direction = target ? (source ? kOnDevice : kToDevice) : (source ? kToHost : kHostToHost);
   switch (direction) {
     case kToDevice:
       return CopyKind::kHostToDevice;
     case kToHost:
       return CopyKind::kDeviceToHost;
     case kOnDevice:
-      return CopyKind::kDeviceToDevice;
+      return target && source && target != source ? CopyKind::kPeer : CopyKind::kDeviceToDevice;
     default:
       return CopyKind::kHost;
   }

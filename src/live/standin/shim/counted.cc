@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "live/standin/link/link.h"
 #include "live/standin/memory/memory.h"
 #include "live/standin/shim/arguments.h"
 #include "live/standin/shim/tensor_map.h"
@@ -47,6 +48,10 @@ class ProcessMemory final : public triton::Surroundings {
     if (!block) return 0;
     return block->address + block->bytes - static_cast<std::uintptr_t>(address);
   }
+  bool scales_blocks() override {
+    constexpr std::uint32_t kBlackwell = 10;
+    return Link::get().common().device.major >= kBlackwell;
+  }
 };
 
 bool same_parameters(const KernelObject& kernel, const std::vector<Type>& types) {
@@ -56,30 +61,13 @@ bool same_parameters(const KernelObject& kernel, const std::vector<Type>& types)
   return true;
 }
 
-/// A tensor that the host described.
-Value described(const void* argument, const Type& type) {
-  TensorMap map;
-  std::memcpy(&map, argument, sizeof map);
-  Value made;
-  auto tensor = std::make_shared<triton::Descriptor>();
-  tensor->element_bytes = std::max<std::int64_t>(1, triton::bits_of(type.element) / 8);
-  const bool known = map.mark == TensorMap::kMark && map.rank <= TensorMap::kMostDims;
-  tensor->base = known ? static_cast<std::int64_t>(map.address) : 0;
-  for (std::size_t i = known ? map.rank : 0; i-- > 0;) {
-    tensor->sizes.push_back(static_cast<std::int64_t>(map.sizes[i]));
-    tensor->strides.push_back(
-        i == 0 ? 1 : static_cast<std::int64_t>(map.strides[i - 1]) / tensor->element_bytes);
-  }
-  made.descriptor = std::move(tensor);
-  return made;
-}
-
 std::vector<Value> values_of(const std::vector<Type>& types, void* const* arguments) {
   std::vector<Value> values;
   for (std::size_t i = 0; i < types.size(); ++i) {
     const std::size_t bytes = triton::parameter_bytes(types[i]);
     if (types[i].kind == Type::Kind::kDescriptor) {
-      values.push_back(described(arguments[i], types[i]));
+      values.emplace_back();
+      values.back().descriptor = described_tensor(arguments[i], types[i]);
     } else if (types[i].kind == Type::Kind::kFloat || bytes == 0) {
       values.push_back(Value::unknown({}));
     } else {
@@ -145,6 +133,21 @@ std::string signature_of(const triton::LaunchWork& work, std::uint64_t behind,
 
 }  // namespace
 
+std::shared_ptr<const triton::Descriptor> described_tensor(const void* argument, const Type& type) {
+  TensorMap map;
+  std::memcpy(&map, argument, sizeof map);
+  auto tensor = std::make_shared<triton::Descriptor>();
+  tensor->element_bytes = std::max<std::int64_t>(1, triton::bits_of(type.element) / 8);
+  const bool known = map.mark == TensorMap::kMark && map.rank <= TensorMap::kMostDims;
+  tensor->base = known ? static_cast<std::int64_t>(map.address) : 0;
+  for (std::size_t i = known ? map.rank : 0; i-- > 0;) {
+    tensor->sizes.push_back(static_cast<std::int64_t>(map.sizes[i]));
+    tensor->strides.push_back(
+        i == 0 ? 1 : static_cast<std::int64_t>(map.strides[i - 1]) / tensor->element_bytes);
+  }
+  return tensor;
+}
+
 std::optional<triton::Told> counted_launch(const KernelObject& kernel, const LaunchSize& size,
                                            void* const* arguments) {
   if (!kernel.triton || !arguments) return std::nullopt;
@@ -162,7 +165,7 @@ std::optional<triton::Told> counted_launch(const KernelObject& kernel, const Lau
                           size.grid.z};
   const triton::LaunchWork work = triton::count_work(source.program, grid, values, memory);
   triton::Told told{signature_of(work, bytes_behind(kernel, arguments), kernel.name),
-                    work.all_writes && work.unknown.empty(), work.written_at};
+                    work.all_writes && work.unknown.empty(), work.written_at, work.most_elements};
   if (!work.looked) {
     const std::lock_guard guard(source.lock);
     if (source.told.size() < kMostTold) source.told.emplace(key, told);

@@ -121,6 +121,7 @@ void Executable::launch(void* stream) {
     Record record = node.enabled ? node.work.record : Record();
     record.stream = home.stream;
     record.device = home.device;
+    if (node.enabled && node.work.signature) record.signature = node.work.signature();
     // Bytes of a collective go out before others are told of it.
     if (node.enabled && node.work.effect) node.work.effect();
     take(step.lane, step.waits, record, &node.work);

@@ -41,7 +41,8 @@ int get_memory_handle(IpcHandle* handle, void* address) {
   if (!handle || !block || block->place != Place::kDevice) return kInvalidValue;
   const std::uintptr_t begin = block->address / Memory::kPage * Memory::kPage;
   const std::size_t bytes = block->taken > 0 ? block->taken : Memory::kPage;
-  std::optional<SharedPart> part = share_memory(reinterpret_cast<void*>(begin), bytes);
+  std::optional<SharedPart> part =
+      share_memory(reinterpret_cast<void*>(begin), bytes, block->device);
   if (!part) return kOutOfMemory;
   part->offset = block->address - begin;
   part->length = block->bytes;
@@ -58,7 +59,7 @@ int open_part(const SharedPart& part, Opened& opened) {
     ::munmap(at, part.bytes);
     return kInvalidHandle;
   }
-  Memory::get().map(at, part.bytes, current_device());
+  Memory::get().map(at, part.bytes, part.device);
   opened = {static_cast<char*>(at), part.bytes, 0};
   return kSuccess;
 }

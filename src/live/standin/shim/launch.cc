@@ -3,6 +3,7 @@
 #include "live/standin/link/link.h"
 #include "live/standin/shim/arguments.h"
 #include "live/standin/shim/counted.h"
+#include "live/standin/shim/executed.h"
 #include "live/standin/shim/kernels.h"
 #include "live/standin/values/launches.h"
 
@@ -98,6 +99,7 @@ int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* con
   }
   work.effect = counted && counted->all_writes ? effect_of_writes(counted->writes)
                                                : effect_of_launch(kernel.parameters, arguments);
+  if (counted) work.effect = executed_launch(kernel, size, arguments, *counted, work.effect);
   put(stream, std::move(work));
   return kSuccess;
 }

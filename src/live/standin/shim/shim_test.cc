@@ -239,5 +239,48 @@ TEST_F(LiveShimThreads, SmallValuesGoThereAndBack) {
   EXPECT_EQ(told, (Told{{"same", 1}, {"zero", 1}}));
 }
 
+TEST_F(LiveShimThreads, CopiesBetweenDevicesTakeTheirLinks) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    constexpr std::size_t kBytes = std::size_t{1} << 30;
+    constexpr int kOnDevice = 3, kByAddress = 4;
+    void *here = nullptr, *beside = nullptr, *there = nullptr, *from = nullptr, *to = nullptr;
+    cuda("cudaMalloc", &here, kBytes);
+    cuda("cudaMalloc", &beside, kBytes);
+    cuda("cudaSetDevice", 1);
+    cuda("cudaMalloc", &there, kBytes);
+    cuda("cudaSetDevice", 0);
+    cuda("cudaEventCreate", &from);
+    cuda("cudaEventCreate", &to);
+    void* const stream = nullptr;
+    const auto took = [&](const auto& copy) {
+      cuda("cudaEventRecord", from, stream);
+      copy();
+      cuda("cudaEventRecord", to, stream);
+      cuda("cudaEventSynchronize", to);
+      float milliseconds = 0;
+      cuda("cudaEventElapsedTime", &milliseconds, from, to);
+      return static_cast<double>(milliseconds);
+    };
+    const auto copied = [&](void* target, void* source, int how) {
+      return took([&] {
+        cuda("cudaMemcpyAsync", target, static_cast<const void*>(source), kBytes, how, stream);
+      });
+    };
+    said["on_chip"] = copied(beside, here, kOnDevice);
+    said["told"] = copied(there, here, kOnDevice);
+    said["found"] = copied(here, there, kByAddress);
+    said["peer"] = took([&] {
+      cuda("cudaMemcpyPeerAsync", there, 1, static_cast<const void*>(here), 0, kBytes, stream);
+    });
+  });
+  // 2 x 1.07 GB through HBM of 3.35 TB/s; once over NVLink of 450 GB/s.
+  EXPECT_GT(told.at("on_chip"), 0.64);
+  EXPECT_LT(told.at("on_chip"), 1.0);
+  for (const char* const way : {"told", "found", "peer"}) {
+    EXPECT_GT(told.at(way), 2.38) << way;
+    EXPECT_LT(told.at(way), 4.0) << way;
+  }
+}
+
 }  // namespace
 }  // namespace flopcast::live

@@ -38,6 +38,8 @@ struct Work {
   std::size_t shared = 0;             ///< bytes of a block
   void* kernel = nullptr;             ///< whose launch it is
   std::function<void()> effect = {};  ///< what it does to memory, or the application's function
+  /// Of a graph's kernel: what it is told as at a launch, where that hangs on values; empty: as its record says.
+  std::function<std::uint32_t()> signature = {};
 };
 
 /// The stream behind a handle; null for the default stream of this thread's device.

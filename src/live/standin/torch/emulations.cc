@@ -5,6 +5,7 @@
 
 #include "live/standin/torch/attention.h"
 #include "live/standin/torch/random.h"
+#include "live/standin/torch/recurrent.h"
 #include "live/standin/torch/synchronized_norm.h"
 
 namespace flopcast::plugin {
@@ -101,6 +102,12 @@ Emulation emulation_of(std::string_view name) {
       {"aten::_fused_rms_norm", rms_norm},
       {"aten::_fused_rms_norm_backward", rms_norm_backward},
       {"aten::native_dropout", dropout},
+      {"aten::_cudnn_rnn", recurrent_layers},
+      {"aten::_cudnn_rnn_backward", recurrent_layers_backward},
+      {"aten::_thnn_fused_lstm_cell", lstm_cell},
+      {"aten::_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward},
+      {"aten::_thnn_fused_gru_cell", gru_cell},
+      {"aten::_thnn_fused_gru_cell_backward", gru_cell_backward},
       {"aten::_scaled_dot_product_flash_attention", flash_attention},
       {"aten::_scaled_dot_product_flash_attention_backward", flash_attention_backward},
       {"aten::_scaled_dot_product_efficient_attention", efficient_attention},

@@ -10,7 +10,6 @@
 
 #include "live/standin/torch/random.h"
 #include "live/standin/torch/replay.h"
-#include "live/standin/torch/settings.h"
 #include "live/standin/values/plugin.h"
 
 namespace flopcast::plugin {
@@ -93,7 +92,7 @@ Values computed(const Call& call, OnCpu& on_cpu, const Values& outputs) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   if (call.what.emulation) return call.what.emulation(call, on_cpu.arguments(), outputs);
   Values stack = on_cpu.arguments();
-  call.handle.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+  call.handle.redispatchBoxed(c10::DispatchKeySet(call.what.on_cpu), &stack);
   return stack;
 }
 
@@ -118,7 +117,7 @@ void take_tensor(at::Tensor& output, const at::Tensor& values, c10::Device devic
   if (!values.defined()) return;
   if (of_gpu(output) && output.sizes() == values.sizes()) {
     write(output, values);
-  } else if (!output.defined() || of_gpu(output)) {
+  } else if (!output.defined() || output.is_cuda()) {
     output = on_gpu(values, device);
   } else {
     output = values;
@@ -162,15 +161,15 @@ void mark_written(const Call& call) {
 bool cannot_hold(const Call& call, const Values& outputs) {
   bool integral = true, plain = true;
   std::int64_t most = 0;
-  for (const c10::IValue& output : outputs) {
-    each_tensor(output, [&](const at::Tensor& tensor) {
+  for (std::size_t i = 0; i < std::min(outputs.size(), call.what.scratch); ++i) {
+    each_tensor(outputs[i], [&](const at::Tensor& tensor) {
       plain = plain && (of_gpu(tensor) || !tensor.is_cuda());
       most = std::max(most, tensor.numel());
       integral = integral && c10::isIntegralType(tensor.scalar_type(), true);
     });
   }
   const bool all = integral || call.what.shape_by_data;
-  return !plain || most > (all ? settings().integers : settings().elements);
+  return !plain || most > (all ? flopcast_live_values()->integers : most_of_numbers(call.what));
 }
 
 /// PyTorch's own kernel, for its launches. @return why it failed, where that does not matter
@@ -226,11 +225,30 @@ void compute(const Call& call, Values& outputs, bool failed) {
   }
 }
 
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// Values end here, if all that it reads is valid.
+void tell_origin(const Call& call, const std::string& why) {
+  if (flopcast_live_origin_wanted() && reads_only_valid(call))
+    flopcast_live_not_computed(call.what.name.c_str(), why.c_str());
+}
+
+std::string why_not_computed(const Call& call, const Values& outputs) {
+  if (!call.what.executable) return "the CPU has no kernel for it";
+  if (!call.plain) return "its tensors are no strided memory of a GPU";
+  std::int64_t most = 0;
+  const auto look = [&most](const at::Tensor& tensor) { most = std::max(most, tensor.numel()); };
+  for (const Values* const list : {&call.arguments, &outputs})
+    for (const c10::IValue& value : *list) each_tensor(value, look);
+  return std::to_string(most) + " elements, more than --values execute:N allows";
+}
+
 /// Taint, and what is assumed in spite of it.
 void assume_outputs(const Call& call, Values& outputs, bool failed) {
+  if (flopcast_live_origin_wanted()) tell_origin(call, why_not_computed(call, outputs));
   taint_outputs(call, outputs);
   if (failed) return_arguments(call, outputs);
-  if (!call.what.policy || !call.plain) return;
+  if (!call.what.policy || !call.plain || call.sparse) return;
   const OwnWork own_work;
   const at::AutoDispatchBelowAutograd no_autograd;
   call.what.policy(call, outputs);
@@ -243,6 +261,13 @@ void put(Values& stack, std::size_t below, const Values& outputs) {
 }
 
 }  // namespace
+
+std::int64_t most_of_numbers(const Operator& what) {
+  // A fill of 1 MiB of fp32, as the core brings those of its own: masks begin as zeros.
+  constexpr std::int64_t kMostFilled = std::int64_t{1} << 18;
+  const bool fills = what.name == "aten::zero_" || what.name == "aten::fill_.Scalar";
+  return std::max(flopcast_live_values()->elements, fills ? kMostFilled : 0);
+}
 
 OwnWork::OwnWork() { flopcast_live_own_work(true); }
 OwnWork::~OwnWork() { flopcast_live_own_work(false); }
@@ -257,9 +282,22 @@ OnlyLaunches::~OnlyLaunches() {
   flopcast_live_launches_only(false);
 }
 
+namespace {
+
+bool says_unread(const c10::IValue& value) {
+  if (value.isBool()) return value.toBool();
+  return value.isScalar() && value.toScalar().equal(0);
+}
+
+}  // namespace
+
 bool reads_only_valid(const Call& call) {
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
-    if (!call.what.arguments[i].read) continue;
+    const Operator::Argument& argument = call.what.arguments[i];
+    if (!argument.read) continue;
+    if (argument.unread_if >= 0 &&
+        says_unread(call.arguments[static_cast<std::size_t>(argument.unread_if)]))
+      continue;
     bool valid = true;
     each_tensor(call.arguments[i], [&](const at::Tensor& tensor) {
       valid = valid && (!tensor.is_cuda() || is_valid(tensor));
@@ -279,8 +317,9 @@ void execute(Call& call, Values& stack) {
     return assume_outputs(call, outputs, false);
   try {
     compute(call, outputs, failed != nullptr);
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
     if (failed) throw;  // it says more than a library that is not there
+    tell_origin(call, first_line(error.what()));
     return taint_outputs(call, outputs);
   }
   put(stack, below, outputs);
@@ -307,7 +346,8 @@ void replay(Call& call, Values& outputs, bool small) {
     return assume_outputs(call, outputs, false);
   try {
     compute(call, outputs, false);
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    tell_origin(call, first_line(error.what()));
     taint_outputs(call, outputs);
   }
 }

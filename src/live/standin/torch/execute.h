@@ -12,6 +12,9 @@ namespace flopcast::plugin {
 /// @param stack the call's arguments; after it, what it returns
 void execute(Call& call, Values& stack);
 
+/// Elements up to which it is computed where some are no integers.
+std::int64_t most_of_numbers(const Operator& what);
+
 /// Whether all elements are valid that decide what comes out.
 bool reads_only_valid(const Call& call);
 /// What it computes once more, each time that a graph is launched that it was captured into. Never throws what a kernel

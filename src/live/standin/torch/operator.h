@@ -25,17 +25,23 @@ using Policy = void (*)(const Call&, Values& outputs);
 /// What is known of an operator before it is called.
 struct Operator {
   struct Argument {
+    std::string name;  ///< where the operator is told by names
     bool read = true;  ///< its elements decide what comes out
     bool written = false;
+    int unread_if = -1;  ///< an argument: if it is true, or the number 0, elements of this one decide nothing
   };
 
   std::string name;  ///< "aten::add.Tensor"
+  bool extension = false;  ///< not PyTorch's own: told, and otherwise left alone
+  bool by_names = false;   ///< told with its arguments' names, and with what small ones hold
+  c10::DispatchKey on_cpu = c10::DispatchKey::CPU;  ///< who computes the same there
   std::optional<c10::SafeKernelFunction> original;
   std::vector<Argument> arguments;
   std::vector<int> same_as;  ///< by return: the argument that is returned, -1: none
   int generator = -1;        ///< argument of that kind
   bool random = false;
-  bool left_alone = false;  ///< only told of: it moves bytes by calls that the core sees
+  std::size_t scratch = SIZE_MAX;  ///< returns from this one on are notes of the kernel's own
+  bool left_alone = false;         ///< only told of: it moves bytes by calls that the core sees
   bool shape_by_data = false;
   bool makes_memory = false;      ///< with nothing in it
   bool executable = false;        ///< the CPU can compute it
@@ -50,7 +56,8 @@ struct Call {
   c10::DispatchKeySet keys;
   Values arguments;
   c10::Device device{c10::kCUDA, 0};  ///< of its first tensor that a GPU has
-  bool plain = true;                  ///< all its tensors are strided memory, of GPUs or the CPU
+  bool plain = true;  ///< all its tensors are strided memory, or parts that are, of GPUs or the CPU
+  bool sparse = false;                     ///< some are sparse
   std::optional<std::uint64_t> seed = {};  ///< of its random numbers
 };
 

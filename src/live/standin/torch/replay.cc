@@ -11,11 +11,15 @@ namespace {
 /// The same memory, owned by nobody.
 at::Tensor address_of(const at::Tensor& tensor) {
   if (!of_gpu(tensor) || tensor.numel() == 0) return tensor;
-  return at::for_blob(const_cast<void*>(tensor.const_data_ptr()), tensor.sizes())
-      .strides(tensor.strides())
-      .options(at::TensorOptions().dtype(tensor.dtype()).device(tensor.device()))
-      .target_device(tensor.device())
-      .make_tensor();
+  at::Tensor same =
+      at::for_blob(const_cast<void*>(tensor.const_data_ptr()), tensor.sizes())
+          .strides(tensor.strides())
+          .options(at::TensorOptions().dtype(tensor.dtype()).device(tensor.device()))
+          .target_device(tensor.device())
+          .make_tensor();
+  same._set_conj(tensor.is_conj());
+  same._set_neg(tensor.is_neg());
+  return same;
 }
 
 c10::IValue address_of(const c10::IValue& value) {
@@ -64,13 +68,8 @@ void drop(void* of) { delete static_cast<Kept*>(of); }
 }  // namespace
 
 void keep_for_replays(const Call& call, const Values& outputs, bool small) {
-  // What was captured has not run: what it writes into is still what it was, what it makes is nothing yet.
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (call.what.same_as[i] >= 0) continue;
-    each_tensor(outputs[i], [](const at::Tensor& tensor) {
-      if (of_gpu(tensor)) taint(tensor);
-    });
-  }
+  // What was captured has not run: all memory is still what it was, also where its outputs will lie. What lies there may
+  // be read by work that was captured before.
   flopcast_live_when_launched(run, new Kept(call, outputs, small), drop);
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "live/standin/torch/settings.h"
+#include "live/standin/values/plugin.h"
 
 namespace flopcast::plugin {
 namespace {
@@ -38,9 +38,9 @@ void choose(const std::vector<double>& law, double& place, std::int64_t* row, st
 
 at::Tensor route(std::int64_t rows, std::int64_t among, std::int64_t count) {
   if (rows == 0 || count == 0 || among == 0) return at::zeros({rows, count}, at::kLong);
-  if (settings().skew == 0)
+  if (flopcast_live_values()->skew == 0)
     return at::arange(rows * count, at::kLong).remainder(among).reshape({rows, count});
-  const std::vector<double> law = zipf_law(among, settings().skew);
+  const std::vector<double> law = zipf_law(among, flopcast_live_values()->skew);
   at::Tensor all = at::empty({rows, count}, at::kLong);
   std::int64_t* row = all.mutable_data_ptr<std::int64_t>();
   double place = 0.5;

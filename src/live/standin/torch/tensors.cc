@@ -1,5 +1,7 @@
 #include "live/standin/torch/tensors.h"
 
+#include <ATen/SparseTensorImpl.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -59,11 +61,33 @@ bool each_stretch(const Stretches& all, const char* at, std::size_t dimension, V
   return true;
 }
 
+/// The same tensor of other indices and values.
+template <typename Change>
+at::Tensor rebuilt(const at::Tensor& sparse, c10::Device device, Change&& change) {
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& part : parts_of(sparse)) parts.push_back(change(part));
+  const auto options = sparse.options().device(device);
+  if (sparse.layout() == c10::kSparse)
+    return at::_sparse_coo_tensor_unsafe(parts[0], parts[1], sparse.sizes(), options,
+                                         sparse.is_coalesced());
+  return at::_sparse_compressed_tensor_unsafe(parts[0], parts[1], parts[2], sparse.sizes(),
+                                              options);
+}
+
 const char* first_byte(const at::Tensor& tensor) {
   return static_cast<const char*>(tensor.const_data_ptr());
 }
 
 }  // namespace
+
+std::vector<at::Tensor> parts_of(const at::Tensor& sparse) {
+  if (sparse.layout() == c10::kSparse) {
+    const auto* const own = static_cast<at::SparseTensorImpl*>(sparse.unsafeGetTensorImpl());
+    return {own->indices(), own->values()};
+  }
+  const auto* const own = at::sparse_csr::get_sparse_csr_impl(sparse);
+  return {own->compressed_indices(), own->plain_indices(), own->values()};
+}
 
 FlopcastTensor described(const at::Tensor& tensor) {
   const bool strided = tensor.layout() == c10::kStrided && tensor.has_storage();
@@ -114,6 +138,8 @@ void taint(const at::Tensor& tensor) {
 }
 
 at::Tensor as_cpu(const at::Tensor& tensor) {
+  if (is_sparse(tensor) && tensor.is_cuda())
+    return rebuilt(tensor, at::kCPU, [](const at::Tensor& part) { return as_cpu(part); });
   if (!of_gpu(tensor)) return tensor;
   const auto options = at::TensorOptions().dtype(tensor.dtype()).device(at::kCPU);
   if (tensor.numel() == 0) return at::empty_strided(tensor.sizes(), tensor.strides(), options);
@@ -140,6 +166,8 @@ void write(const at::Tensor& to, const at::Tensor& values) {
 }
 
 at::Tensor on_gpu(const at::Tensor& values, c10::Device device) {
+  if (is_sparse(values))
+    return rebuilt(values, device, [&](const at::Tensor& part) { return on_gpu(part, device); });
   at::Tensor made =
       at::empty_strided(values.sizes(), values.strides(), values.options().device(device));
   write(made, values);

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/core/ivalue.h>
+
+#include <vector>
 
 #include "live/standin/operators/operator.h"
 
@@ -14,11 +17,22 @@ inline bool of_gpu(const at::Tensor& tensor) {
          tensor.has_storage();
 }
 
-/// Calls visit(tensor) for every tensor in it that is defined: itself, or those of a list.
+/// Whether indices say where its elements are (COO, CSR and their like).
+inline bool is_sparse(const at::Tensor& tensor) {
+  return tensor.defined() &&
+         (tensor.layout() == c10::kSparse || at::sparse_csr::is_sparse_compressed(tensor));
+}
+/// Its indices and values, which are strided memory.
+std::vector<at::Tensor> parts_of(const at::Tensor& sparse);
+
+/// Calls visit(tensor) for every tensor in it that is defined: itself, those of a list; of sparse ones their parts.
 template <typename Visit>
 void each_tensor(const c10::IValue& value, Visit&& visit) {
   if (value.isTensor()) {
-    if (const at::Tensor& tensor = value.toTensor(); tensor.defined()) visit(tensor);
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined()) return;
+    if (!is_sparse(tensor)) return visit(tensor);
+    for (const at::Tensor& part : parts_of(tensor)) visit(part);
   } else if (value.isList()) {
     for (const c10::IValue& item : value.toListRef()) each_tensor(item, visit);
   }

@@ -21,6 +21,8 @@ class Surroundings {
   virtual std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes) = 0;
   /// Bytes from there to the end of the allocation; 0: it is in none.
   virtual std::uint64_t left(std::int64_t address) = 0;
+  /// Whether the chip multiplies blocks that have scales; else they are brought to bf16 before.
+  virtual bool scales_blocks() { return true; }
 };
 
 struct Product {
@@ -51,6 +53,7 @@ struct LaunchWork {
   bool looked = false;                   ///< at memory: other contents may make another work of it
   std::vector<std::int64_t> written_at;  ///< addresses that were reckoned from to write; each once
   bool all_writes = true;                ///< and nothing else is written
+  std::uint64_t most_elements = 0;       ///< that are read or written by one pointer
 };
 
 struct Grid {

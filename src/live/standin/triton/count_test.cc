@@ -16,7 +16,9 @@ class SmallMemory final : public Surroundings {
     return found == numbers.end() ? std::nullopt : std::optional(found->second);
   }
   std::uint64_t left(std::int64_t address) override { return address < 1 << 30 ? bytes_left : 0; }
+  bool scales_blocks() override { return scales; }
   std::uint64_t bytes_left = 0;  ///< 0: no limit
+  bool scales = true;
 };
 
 constexpr std::int64_t kFirst = 1 << 20, kApart = 1 << 26;
@@ -239,6 +241,54 @@ TEST(LiveTritonCount, DescriptorsEndWhereTheirTensorDoes) {
   // Columns 0 to 8 and 8 to 10 of three rows.
   EXPECT_EQ(count(text, {2, 1, 1}, {3}).read, 3u * 10 * 2);
   EXPECT_EQ(count(text, {2, 1, 1}, {3}).unknown, "");
+}
+
+/// A product of 128 by 128 over 128 elements, whose blocks have scales.
+LaunchWork scaled(const std::string& operation, const std::string& types, bool by_the_chip = true) {
+  SmallMemory memory;
+  memory.scales = by_the_chip;
+  std::string body;
+  for (const char* const one : {"%a", "%b"}) {
+    const bool packed = types.find(one + std::string("=i8")) != types.npos;
+    const std::string shape = !packed ? "128x128xbf16" : one[1] == 'a' ? "128x64xi8" : "64x128xi8";
+    body += std::string("    ") + one + " = arith.constant dense<0> : tensor<" + shape + ">\n";
+  }
+  body +=
+      "    %s = arith.constant dense<0> : tensor<128x4xi8>\n"
+      "    %z = arith.constant dense<0.0> : tensor<128x128xf32>\n"
+      "    %d = tt.dot_scaled " +
+      operation + " -> tensor<128x128xf32>\n";
+  return count(kernel("%n: i32", body), {4, 1, 1}, {1}, memory);
+}
+
+TEST(LiveTritonCount, ProductsOfScaledBlocksCountTheirElements) {
+  const std::string four =
+      "tensor<128x64xi8>, tensor<128x4xi8> * tensor<64x128xi8>, tensor<128x4xi8>";
+  const LaunchWork both =
+      scaled("%a scale %s, %b scale %s, %z lhs = e2m1 rhs = e2m1 {fastMath = false} : " + four,
+             "%a=i8 %b=i8");
+  ASSERT_EQ(both.products.size(), 1u);
+  EXPECT_EQ(both.products[0].type, "nvfp4");
+  EXPECT_EQ(both.products[0].m * both.products[0].n, 128 * 128);
+  EXPECT_DOUBLE_EQ(both.products[0].k, 128);  // two to a byte
+  EXPECT_DOUBLE_EQ(both.products[0].blocks, 4);
+  EXPECT_EQ(both.unknown, "");
+  // Only one has scales: the other's type multiplies.
+  const LaunchWork one = scaled(
+      "%a, %b scale %s, %z lhs = bf16 rhs = e2m1 {fastMath = false} : "
+      "tensor<128x128xbf16> * tensor<64x128xi8>, tensor<128x4xi8>",
+      "%b=i8");
+  ASSERT_EQ(one.products.size(), 1u);
+  EXPECT_EQ(one.products[0].type, "bf16");
+  EXPECT_EQ(one.products[0].n, 128);
+  // A chip without such products brings them to bf16 first.
+  const LaunchWork older =
+      scaled("%a scale %s, %b scale %s, %z lhs = e2m1 rhs = e2m1 {fastMath = false} : " + four,
+             "%a=i8 %b=i8", false);
+  EXPECT_EQ(older.products.at(0).type, "bf16");
+  // Of a form that nobody knows: told, and not free.
+  EXPECT_EQ(scaled("%a scale %s, %b scale %s, %z : " + four, "%a=i8 %b=i8").unknown,
+            "tt.dot_scaled");
 }
 
 }  // namespace

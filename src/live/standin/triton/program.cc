@@ -386,6 +386,8 @@ class Parser {
     if (const std::size_t at = types_at(text); at != text.npos) {
       made.inputs = input_types(text.substr(at));
       made.types = result_types(text.substr(at));
+    } else if (made.name == "arith.constant") {
+      made.types = {scalar_type("i1")};  // "true" alone
     }
   }
 

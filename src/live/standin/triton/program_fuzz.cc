@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "live/standin/triton/count.h"
+#include "live/standin/triton/run.h"
 #include "support/fuzz_target.h"
 
 namespace {
@@ -17,6 +18,25 @@ class FuzzedMemory final : public Surroundings {
     return address / static_cast<std::int64_t>(bytes) % 1000;
   }
   std::uint64_t left(std::int64_t address) override { return address % 2 == 0 ? 1 << 20 : 0; }
+};
+
+/// A few pages at the beginning of all addresses.
+class FuzzedBytes final : public DeviceBytes {
+ public:
+  const char* readable(std::int64_t address, std::size_t bytes) override {
+    return address % 64 == 63 ? nullptr : writable(address, bytes);
+  }
+  char* writable(std::int64_t address, std::size_t bytes) override {
+    const bool inside = address >= 0 && static_cast<std::uint64_t>(address) < sizeof bytes_ &&
+                        bytes <= sizeof bytes_ - static_cast<std::uint64_t>(address);
+    return inside ? bytes_ + address : nullptr;
+  }
+  void written(std::int64_t address, std::size_t bytes) override {
+    flopcast::test::check(writable(address, bytes) != nullptr);
+  }
+
+ private:
+  char bytes_[1 << 14] = {};
 };
 
 }  // namespace
@@ -35,5 +55,12 @@ FUZZ_TARGET(data, size) {
   flopcast::test::check(std::isfinite(work.operations) && work.operations >= 0);
   for (const Product& one : work.products)
     flopcast::test::check(std::isfinite(one.k) && one.k >= 0 && one.blocks > 0);
+  std::vector<Given> given;
+  for (const Value& one : arguments)
+    given.push_back({static_cast<std::uint64_t>(one.low), nullptr});
+  FuzzedBytes bytes;
+  std::string why;
+  const Ran ran = run_program(*program, {3, 2, 1}, given, bytes, 20000, why);
+  flopcast::test::check((ran == Ran::kWhole) == why.empty());
   return 0;
 }

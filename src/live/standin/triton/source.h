@@ -1,6 +1,7 @@
 // The program of a binary that Triton's compiler made: it leaves both beside each other in its cache.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -19,6 +20,7 @@ struct Told {
   std::string signature;
   bool all_writes = false;           ///< everything that it writes to is among `writes`
   std::vector<std::int64_t> writes;  ///< addresses that it reckons from
+  std::uint64_t most_elements = 0;   ///< that it reads or writes by one pointer
 };
 /// A kernel that is loaded.
 struct Kernel {
@@ -26,6 +28,7 @@ struct Kernel {
   int blocks = 1;  ///< of the grid that do one program together (num_ctas)
   mutable std::mutex lock;
   mutable std::unordered_map<std::string, Told> told;  ///< of launches that look at no memory
+  mutable std::atomic<int> given_up = 0;  ///< launches that took more steps than are executed
 };
 
 /// Looks where Triton and PyTorch's compiler keep what they made: TRITON_CACHE_DIR, the default folder, Inductor's. The one

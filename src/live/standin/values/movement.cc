@@ -8,6 +8,7 @@
 
 #include "live/standin/values/inside.h"
 #include "live/standin/values/late.h"
+#include "live/standin/values/settings.h"
 #include "live/standin/values/tainted_reads.h"
 #include "live/standin/values/validity.h"
 
@@ -37,12 +38,17 @@ void make_zero(char* at, std::size_t bytes) {
   }
 }
 
+std::size_t most_moved() {
+  return std::max(kMovedBytes,
+                  static_cast<std::size_t>(value_settings().elements) * sizeof(std::uint64_t));
+}
+
 }  // namespace
 
 void move_in(void* to, const void* from, std::size_t bytes) {
   if (!values_move()) return;
   overwrite_bytes(to, bytes);
-  if (bytes > kMovedBytes) return Validity::get().taint(to, bytes);
+  if (bytes > most_moved()) return Validity::get().taint(to, bytes);
   std::memmove(to, from, bytes);
   Validity::get().mark_valid(to, bytes);
 }
@@ -84,6 +90,8 @@ void read_back(void* to, const void* from, std::size_t bytes) {
     valid += some;
   });
   make_zero(target + done, bytes - done);
+  if (const NumberRead number = number_read(); number.bytes == bytes)
+    std::memcpy(target, &number.bits, std::min(bytes, sizeof number.bits));
   count_tainted_read(bytes - valid);
 }
 
@@ -91,7 +99,7 @@ void fill(void* to, std::uint32_t value, std::size_t width, std::size_t count) {
   if (!values_move()) return;
   const std::size_t bytes = width * count;
   overwrite_bytes(to, bytes);
-  if (bytes > kMovedBytes) return Validity::get().taint(to, bytes);
+  if (bytes > most_moved()) return Validity::get().taint(to, bytes);
   auto* const at = static_cast<char*>(to);
   if (width == 1) {
     std::memset(to, static_cast<int>(value), bytes);
@@ -99,6 +107,10 @@ void fill(void* to, std::uint32_t value, std::size_t width, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) std::memcpy(at + i * width, &value, width);
   }
   Validity::get().mark_valid(to, bytes);
+}
+
+void hold_what_the_host_writes(const void* at, std::size_t bytes) {
+  Validity::get().mark_valid(at, bytes);
 }
 
 void forget(const void* at, std::size_t bytes) {

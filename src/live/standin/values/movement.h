@@ -6,8 +6,8 @@
 
 namespace flopcast::live {
 
-/// Copies from the host and fills up to this are made; what is larger is weights and activations, which would only take
-/// memory.
+/// Copies from the host and fills up to this are made, and so are those of as many elements as operators are executed on
+/// (--values execute:N); what is larger is weights and activations, which would only take memory.
 inline constexpr std::size_t kMovedBytes = std::size_t{1} << 20;
 
 /// Host to device.
@@ -19,6 +19,9 @@ void move_within(void* to, const void* from, std::size_t bytes);
 void read_back(void* to, const void* from, std::size_t bytes);
 /// `count` times the low `width` bytes of the value.
 void fill(void* to, std::uint32_t value, std::size_t width, std::size_t count);
+/// Memory of the host that devices reach: what lies there is what a GPU would read, until a kernel that nobody ran
+/// writes there.
+void hold_what_the_host_writes(const void* at, std::size_t bytes);
 /// Memory that is a device's no more.
 void forget(const void* at, std::size_t bytes);
 

@@ -8,9 +8,27 @@
 #define FLOPCAST_PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))
 
 /// Of these declarations. A plug-in that was compiled with another one does not start.
-inline constexpr std::uint32_t kFlopcastPluginVersion = 3;
+inline constexpr std::uint32_t kFlopcastPluginVersion = 4;
 
 FLOPCAST_PLUGIN_EXPORT std::uint32_t flopcast_live_version();
+
+/// What a run wants of values.
+struct FlopcastValues {
+  /// Operators and kernels are executed whose tensors all have at most so many elements.
+  std::int64_t elements = 16384;
+  /// Operators on integers and booleans alone up to here.
+  std::int64_t integers = std::int64_t{1} << 22;
+  /// Exponent of the law by which tainted scores choose; 0: all are chosen as often.
+  double skew = 0;
+  /// The first read of a tainted value ends the run.
+  bool strict = false;
+  /// What one tainted floating-point number is read as, and whether code that looks for numbers that are not finite reads
+  /// zero all the same.
+  double tainted = 0;
+  bool spares_checks = true;
+};
+/// They stay as they are.
+FLOPCAST_PLUGIN_EXPORT const FlopcastValues* flopcast_live_values();
 
 /// Whether all of these bytes are valid.
 FLOPCAST_PLUGIN_EXPORT bool flopcast_live_valid(const void* at, std::size_t bytes);
@@ -41,6 +59,16 @@ FLOPCAST_PLUGIN_EXPORT bool flopcast_live_captured();
 /// it any more.
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_when_launched(void (*run)(void*), void* data,
                                                         void (*drop)(void*));
+
+/// Where values end: the first work of this process that is not computed though all that it reads is valid. Wanted until
+/// one was told. @param why in a few words
+FLOPCAST_PLUGIN_EXPORT bool flopcast_live_origin_wanted();
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_not_computed(const char* what, const char* why);
+
+/// This thread reads a single floating-point number back, until it is told of no bytes: if it is tainted, it has these bits.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_reads_number(std::uint64_t bits, std::size_t bytes);
+/// What such a number should be read as, here where the thread is: NaN or another number, as the run wants it.
+FLOPCAST_PLUGIN_EXPORT double flopcast_live_tainted_number();
 
 /// A tensor got assumed values in place of tainted ones. Counted for the run's report.
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_assumed();

@@ -1,6 +1,7 @@
 #include "live/standin/values/tainted_reads.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -8,29 +9,14 @@
 #include <string_view>
 
 #include "live/standin/link/link.h"
+#include "live/standin/stacks/stack.h"
 #include "live/standin/values/inside.h"
-#include "live/standin/values/stack.h"
+#include "live/standin/values/settings.h"
 
 namespace flopcast::live {
 namespace {
 
-/// Of words with commas between them.
-bool has_word(std::string_view words, std::string_view word) {
-  while (!words.empty()) {
-    const std::size_t end = std::min(words.find(','), words.size());
-    if (words.substr(0, end) == word) return true;
-    words.remove_prefix(std::min(end + 1, words.size()));
-  }
-  return false;
-}
-
-bool is_strict() {
-  static const bool strict = [] {
-    const char* values = std::getenv("FLOPCAST_LIVE_VALUES");
-    return values && has_word(values, "strict");
-  }();
-  return strict;
-}
+bool is_strict() { return value_settings().strict; }
 
 std::string what_is_read(std::size_t bytes) {
   const char* name = operator_inside();
@@ -49,7 +35,43 @@ std::string what_is_read(std::size_t bytes) {
   std::_Exit(3);
 }
 
+/// "  File "train.py", line 7, in main", the last of them.
+std::string last_place(const std::string& stack) {
+  const std::size_t at = stack.rfind("  File ");
+  if (at == stack.npos) return "";
+  const std::size_t begin = at + 2;
+  return ", at " + stack.substr(begin, stack.find('\n', begin) - begin);
+}
+
+void tell(const std::string& what, const std::string& stack) {
+  const char* const rank = std::getenv("RANK");
+  std::string answer = "zero";
+  if (const NumberRead number = number_read(); number.bytes > 0 && number.bits != 0)
+    answer = std::isnan(value_settings().tainted) ? "nan" : "the number of --values tainted";
+  std::fprintf(stderr,
+               "flopcast: warning: rank %s reads values that were not computed, as %s: %s%s "
+               "(--values execute:N computes larger tensors)\n",
+               rank ? rank : "0", answer.c_str(), what.c_str(), last_place(stack).c_str());
+}
+
+thread_local NumberRead reads_now;
+
 }  // namespace
+
+NumberRead number_read() { return reads_now; }
+
+bool origin_wanted() {
+  return Link::get().tainted_reads().origin_state.load(std::memory_order_relaxed) ==
+         TaintedReads::kNobody;
+}
+
+void not_computed(const char* what, const char* why) {
+  TaintedReads& told = Link::get().tainted_reads();
+  std::uint32_t nobody = TaintedReads::kNobody;
+  if (!told.origin_state.compare_exchange_strong(nobody, TaintedReads::kBeingWritten)) return;
+  std::snprintf(told.origin, sizeof told.origin, "%s: %s", what, why);
+  told.origin_state.store(TaintedReads::kWritten, std::memory_order_release);
+}
 
 void count_tainted_read(std::size_t bytes) {
   TaintedReads& told = Link::get().tainted_reads();
@@ -65,6 +87,8 @@ void count_tainted_read(std::size_t bytes) {
     told.state.store(TaintedReads::kWritten, std::memory_order_release);
   }
   if (is_strict()) end_strictly(what, stack);
+  std::uint32_t untold = 0;
+  if (Link::get().shared().told_tainted.compare_exchange_strong(untold, 1)) tell(what, stack);
 }
 
 void count_assumed() {
@@ -72,3 +96,16 @@ void count_assumed() {
 }
 
 }  // namespace flopcast::live
+
+bool flopcast_live_origin_wanted() { return flopcast::live::origin_wanted(); }
+void flopcast_live_not_computed(const char* what, const char* why) {
+  flopcast::live::not_computed(what, why);
+}
+void flopcast_live_reads_number(std::uint64_t bits, std::size_t bytes) {
+  flopcast::live::reads_now = {bits, bytes};
+}
+double flopcast_live_tainted_number() {
+  const FlopcastValues& wants = flopcast::live::value_settings();
+  const bool spared = wants.spares_checks && flopcast::live::reader_looks_for_finite();
+  return spared ? 0 : wants.tainted;
+}

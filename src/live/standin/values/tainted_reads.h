@@ -2,12 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace flopcast::live {
 
-/// The program has read back so many of them. Keeps the first stack; ends the process of a strict run (FLOPCAST_LIVE_VALUES
-/// has the word "strict").
+/// The program has read back so many of them. The first of the run is told on standard error. Keeps the first stack; ends the process of a strict run.
 void count_tainted_read(std::size_t bytes);
+/// What a single tainted number is read as, and of how many bytes; 0: the thread reads no such number.
+struct NumberRead {
+  std::uint64_t bits = 0;
+  std::size_t bytes = 0;
+};
+NumberRead number_read();
+/// Where values end: the first such work is kept.
+bool origin_wanted();
+void not_computed(const char* what, const char* why);
 /// A value was assumed that has to be there for the program to go on.
 void count_assumed();
 

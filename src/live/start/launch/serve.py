@@ -59,6 +59,8 @@ def become(rank: dict) -> None:
             os.dup2(descriptor, target)
     close_all_but(set())
     os.environ.update(rank["environment"])
+    # The stand-ins know by it what this rank starts. They set it, too, but Python hands on its own copy of the environment.
+    os.environ["FLOPCAST_LIVE_OWNER"] = str(os.getpid())
     begin_virtual_time()
 
 

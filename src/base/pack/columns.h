@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace flopcast::trace {
+namespace flopcast {
 
 enum class Coding : std::uint8_t {
   kPlain,  ///< as they are
@@ -33,4 +33,4 @@ std::string compressed(std::string_view bytes);
 /// What a frame holds; nothing if it is damaged or holds more than `most` bytes.
 std::optional<std::string> decompressed(std::string_view frame, std::size_t most);
 
-}  // namespace flopcast::trace
+}  // namespace flopcast

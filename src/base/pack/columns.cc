@@ -1,11 +1,11 @@
-#include "trace/pack/columns.h"
+#include "base/pack/columns.h"
 
 #include <zstd.h>
 
 #include <memory>
 #include <new>
 
-namespace flopcast::trace {
+namespace flopcast {
 namespace {
 
 constexpr std::size_t kHeadBytes = 5;  // count and width
@@ -91,4 +91,4 @@ std::optional<std::string> decompressed(std::string_view frame, std::size_t most
   return out;
 }
 
-}  // namespace flopcast::trace
+}  // namespace flopcast

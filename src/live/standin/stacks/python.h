@@ -1,14 +1,12 @@
-#include "live/standin/values/stack.h"
+// Python's own interface, where the program is one or has it loaded.
+#pragma once
 
 #include <dlfcn.h>
-#include <execinfo.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <utility>
+#include <cstddef>
+#include <string>
 
 namespace flopcast::live {
-namespace {
 
 /// Functions of the stable interface of Python, where the program is one or has it loaded.
 class Python {
@@ -26,6 +24,12 @@ class Python {
     utf8_ = find<const char* (*)(void*)>("PyUnicode_AsUTF8");
     drop_ = find<void (*)(void*)>("Py_DecRef");
     clear_ = find<void (*)()>("PyErr_Clear");
+    dictionary_ = find<void* (*)()>("PyDict_New");
+    run_ = find<void* (*)(const char*, int, void*, void*)>("PyRun_String");
+    item_ = find<void* (*)(void*, const char*)>("PyMapping_GetItemString");
+    sized_utf8_ = find<const char* (*)(void*, long*)>("PyUnicode_AsUTF8AndSize");
+    pack_ = find<void* (*)(std::ptrdiff_t, ...)>("PyTuple_Pack");
+    is_true_ = find<int (*)(void*)>("PyObject_IsTrue");
     there_ = initialized && all_there_ && initialized() != 0;
     if (there_) state_ = ensure_();
   }
@@ -47,6 +51,40 @@ class Python {
     clear_();
     return all;
   }
+  /// What a program leaves in its variable `told`; empty if it fails.
+  std::string run(const char* program) {
+    if (!there_) return {};
+    std::string told;
+    void* const variables = dictionary_();
+    void* const done = variables ? run_(program, kStatements, variables, variables) : nullptr;
+    void* const text = done ? item_(variables, "told") : nullptr;
+    long size = 0;
+    const char* const bytes = text ? sized_utf8_(text, &size) : nullptr;
+    if (bytes) told.assign(bytes, static_cast<std::size_t>(size));
+    for (void* object : {text, done, variables}) drop_(object);
+    clear_();
+    return told;
+  }
+  /// Calls a function without arguments that this text defines. @return what it answers
+  bool ask(const char* definition, const char* name, bool otherwise) {
+    if (!there_) return otherwise;
+    static void* const names = dictionary_();
+    static void* function = nullptr;
+    if (!function) {
+      void* const module = import_("builtins");
+      void* const run = module ? attribute_(module, "exec") : nullptr;
+      void* const text = text_(definition);
+      void* const arguments = run && text && names ? pack_(2, text, names) : nullptr;
+      void* const done = arguments ? call_(run, arguments) : nullptr;
+      function = done ? item_(names, name) : nullptr;
+      for (void* object : {module, run, text, arguments, done}) drop_(object);
+    }
+    void* const answer = function ? call_(function, nullptr) : nullptr;
+    const int truth = answer ? is_true_(answer) : -1;
+    drop_(answer);
+    clear_();
+    return truth < 0 ? otherwise : truth > 0;
+  }
   void flush() {
     if (!there_) return;
     for (const char* name : {"stdout", "stderr"}) {
@@ -60,6 +98,7 @@ class Python {
   }
 
  private:
+  static constexpr int kStatements = 257;  // Py_file_input
   template <typename Function>
   Function find(const char* name) {
     void* const found = ::dlsym(RTLD_DEFAULT, name);
@@ -85,31 +124,14 @@ class Python {
   void* (*text_)(const char*);
   void* (*join_)(void*, void*);
   const char* (*utf8_)(void*);
+  void* (*pack_)(std::ptrdiff_t, ...);
+  int (*is_true_)(void*);
   void (*drop_)(void*);
   void (*clear_)();
+  void* (*dictionary_)();
+  void* (*run_)(const char*, int, void*, void*);
+  void* (*item_)(void*, const char*);
+  const char* (*sized_utf8_)(void*, long*);
 };
-
-std::string functions() {
-  constexpr int kMost = 32, kOwn = 3;
-  void* frames[kMost];
-  const int count = ::backtrace(frames, kMost);
-  char** const names = ::backtrace_symbols(frames, count);
-  std::string all;
-  for (int i = count - 1; names && i >= kOwn; --i) all += std::string("  ") + names[i] + "\n";
-  std::free(names);
-  return all;
-}
-
-}  // namespace
-
-std::string stack_of_thread() {
-  std::string lines = Python().stack();
-  return lines.empty() ? functions() : std::move(lines);
-}
-
-void flush_outputs() {
-  Python().flush();
-  std::fflush(nullptr);
-}
 
 }  // namespace flopcast::live

@@ -1,0 +1,35 @@
+// A process of a run, as the engine has it.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "live/engine/daemon/daemon.h"
+
+namespace flopcast::live {
+
+/// Expected while it has no region yet.
+struct Daemon::Peer {
+  Hello hello;
+  Descriptor socket, memory;
+  Region* region = nullptr;
+  bool gone = false;
+  Time looks_at = Time::min();                          ///< its watchdogs, last
+  std::vector<std::pair<std::uint32_t, Record>> early;  ///< of a guest: thread, what it said
+  std::uint32_t threads() const {
+    return region ? std::min(region->threads.load(std::memory_order_acquire), Region::kThreads) : 0;
+  }
+  /// Of a child of a process of the run its own, not that of its parent, who said hello for it.
+  pid_t pid() const {
+    const pid_t own = region ? region->pid.load(std::memory_order_relaxed) : 0;
+    return own > 0 ? own : hello.pid;
+  }
+  ~Peer() {
+    if (region) ::munmap(region, sizeof(Region));
+  }
+};
+
+}  // namespace flopcast::live

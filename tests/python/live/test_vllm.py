@@ -1,0 +1,43 @@
+"""vLLM as PyPI has it, offline, on a small model. Skipped where the Python of these tests has none and `FLOPCAST_FRAMEWORKS`,
+a folder of virtual environments, has no `vllm`."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path("examples/live/frameworks/vllm_offline.py")
+
+
+@pytest.fixture(scope="module")
+def python(live) -> Path:
+    own = Path(os.environ.get("FLOPCAST_FRAMEWORKS", "no-such-folder"), "vllm/bin/python").absolute()
+    found = own if own.exists() else live.python
+    asks = "import importlib.util, sys; sys.exit(importlib.util.find_spec('vllm') is None)"
+    if subprocess.run([found, "-c", asks], check=False).returncode != 0:
+        pytest.skip(f"{found} has no vllm")
+    return found
+
+
+def test_offline_throughput(live, python, tmp_path):
+    account = tmp_path / "run.json"
+    line = [live.command, "run", "--on", "dgx-h100", "--ranks", "1", "--python", python, "--json", account, SCRIPT, "--eager"]
+    environment = {
+        **os.environ,
+        "PATH": f"{python.parent}:{os.environ['PATH']}",
+        "VLLM_USE_FLASHINFER_SAMPLER": "0",  # as on a machine with GPUs and no CUDA toolkit
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    }
+    done = subprocess.run(list(map(str, line)), capture_output=True, text=True, timeout=600, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = re.search(r"^8 requests, 128 output tokens, ([\d.]+) s, ([\d.]+) tokens/s$", done.stdout, re.MULTILINE)
+    assert told, done.stdout
+    # A prefill and 15 steps behind it, each of some dozens of operators that take the host microseconds.
+    assert 16 * 0.2e-3 < float(told[1]) < 16 * 10e-3
+    said = json.loads(account.read_text())
+    assert said["virtual_s"] < 5
+    # It takes 92 % of a GPU's memory, which is 79.1 GiB.
+    assert said["ranks"][0]["peak_memory_bytes"] == pytest.approx(0.92 * 79.1 * 2**30, rel=0.02)

@@ -1,0 +1,96 @@
+"""The table of frameworks (tools/validate_live.py): what its files may say, and that a part of it is written without the rest."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+
+validate_live = pytest.importorskip("validate_live")
+
+PAGE = "# Live runs\n\nText.\n\n## Memory\n\n| a |\n|---|\n| 1 |\n"
+
+
+def outcome(output: str = "", status: int = 0, **account):
+    told = {"status": status, "ranks": [{"peak_memory_bytes": 3 << 30, "steps": [[0, 0.5], [0.5, 0.7], [0.7, 0.9]]}], **account}
+    return validate_live.Outcome(status, output, told, 12.0)
+
+
+def row(**more):
+    return validate_live.Row(**{"what": "small", "on": "dgx-h100", "command": ["train.py"], **more})
+
+
+def cells(one, result, shared=Path()):
+    told = validate_live.cells("mine 1.0", one, result, shared, None)
+    return dict(zip(validate_live.TITLES, told, strict=True))
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("tools/live_frameworks/*.toml")), ids=lambda path: path.stem)
+def test_every_file_is_read_and_its_scripts_are_there(path):
+    framework = validate_live.read(path)
+    assert framework.rows and all("==" in framework.packages[0] for _ in framework.rows)
+    for one in framework.rows:
+        scripts = [word for word in one.command if word.endswith(".py") and "{" not in word]
+        assert all((ROOT / script).exists() for script in scripts), scripts
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ('packages = ["a==1"]\n[[run]]\nwhat = "x"\non = "y"\ncommand = []\nsay = "z"', "run 1: say: unknown; there are"),
+        ('packages = ["a==1"]\n[[run]]\nwhat = "x"\non = "y"', "run 1: .*command"),
+        ('package = ["a==1"]\n', "package: unknown"),
+        ('packages = ["a==1"]\n[[run]]\nwhat="x"\non="y"\ncommand=[]\nmeasured = {file = "f"}', "run 1: measured: .*id"),
+    ],
+)
+def test_a_key_that_is_none_is_refused_with_its_place(tmp_path, text, told):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(SystemExit, match=told):
+        validate_live.read(path)
+
+
+def test_rows_of_one_framework_are_written_and_others_stay(tmp_path):
+    page = tmp_path / "live.md"
+    page.write_text(PAGE)
+    titles = validate_live.TITLES
+    for name, value in (("beta", "1"), ("alpha", "2"), ("beta", "3")):
+        validate_live.write(name, [[f"{name} 1.0", value, *["–"] * (len(titles) - 2)]], page)
+    text = page.read_text()
+    assert text.startswith(PAGE) and text.count("## Frameworks") == 1
+    rows = [line for line in text.splitlines() if line.startswith(("| alpha", "| beta"))]
+    assert [line.split(" | ")[:2] for line in rows] == [["| alpha 1.0", "2"], ["| beta 1.0", "3"]]
+    # What ./dev docs live keeps is all of it.
+    assert validate_live.section(text) == text[len(PAGE) + 1 :]
+
+
+def test_the_number_is_the_frameworks_last_or_the_median_step():
+    assert cells(row(says=r"tps: ([\d,]+)", unit="tokens/s"), outcome("tps: 5\ntps: 1,234"))["step or rate"] == "1,234 tokens/s"
+    assert cells(row(), outcome())["step or rate"] == "200 ms *"
+    assert cells(row(), outcome())["memory, GiB"] == "3.00"
+
+
+@pytest.mark.parametrize(
+    "one, result",
+    [
+        (row(), outcome(status=1)),
+        (row(ends="finished"), outcome("not yet")),
+        (row(says=r"loss ([\d.]+)"), outcome("no number")),
+        (row(), outcome(ranks=[])),
+    ],
+)
+def test_what_did_not_say_what_it_should_has_not_ended(one, result):
+    assert cells(one, result)["ends"].startswith("no")
+    assert cells(one, result)["step or rate"] == "–"
+
+
+def test_a_measured_value_is_taken_from_its_file_in_the_rows_unit(tmp_path):
+    (tmp_path / "measured").mkdir()
+    (tmp_path / "measured/runs.json").write_text('{"cases": [{"id": "a", "measured": {"iter_time_s": 0.25, "memory_gib": 2.0}}]}')
+    measured = validate_live.Measured("runs.json", "a", "iter_time_s", "memory_gib")
+    told = validate_live.cells("mine 1.0", row(measured=measured), outcome(), tmp_path, None)
+    assert told[6:10] == ["250 (measured)", "-20.00 %", "3.00", "+50.00 %"]
+    with pytest.raises(SystemExit, match="0 cases are called b"):
+        cells(row(measured=validate_live.Measured("runs.json", "b", "iter_time_s")), outcome(), tmp_path)

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Runs frameworks as PyPI has them, live, and writes the section "Frameworks" of docs/validation/live.md: no number in it is typed.
+
+    tools/validate_live.py --flopcast build/release/flopcast --shared ../shared --python .torch/bin/python [NAME..]
+
+NAME is a file tools/live_frameworks/NAME.toml; without any, all of them run. Rows of the others stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent / "live_frameworks"))
+
+import venvs
+from docs_text import Program, percent, signed, table
+
+TABLES = Path("tools/live_frameworks")
+PAGE = Path("docs/validation/live.md")
+TITLE = "## Frameworks"
+ABOUT = """\
+Written by `./dev validate-live`: frameworks as PyPI has them, none changed, each on the PyTorch of `.torch` or one that it pins. A step's time is what the framework
+itself prints, else the median step of the run's account (*). Memory is what the framework says, else the peak of a GPU. Unknown: the share that
+kernels of unknown work might have of the step, moving what they can reach once. Real time is this machine's.
+"""
+TITLES = ["framework", "configuration", "on", "ranks", "ends", "step or rate", "against", "error", "memory, GiB", "error", "unknown", "real, s"]
+SECONDS = {"ms": 1e-3, "s": 1.0}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A case of FLOPCAST_SHARED/measured/FILE, and what of `measured` is this row's."""
+
+    file: str
+    id: str
+    key: str
+    memory: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a [[run]] says."""
+
+    what: str
+    on: str
+    command: list[str]
+    ranks: int = 0
+    environment: dict[str, str] = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
+    limit_s: int = 600
+    says: str = ""
+    unit: str = "ms"
+    memory: str = ""
+    ends: str = ""
+    measured: Measured | None = None
+    compare: list[str] = field(default_factory=list)
+    compare_key: str = ""
+
+
+@dataclass(frozen=True)
+class Framework:
+    name: str
+    packages: list[str]
+    rows: list[Row]
+    torch: str = ""  # a version of its own, where .torch's will not do
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run: its exit status, all that it printed, its own account, and its real time."""
+
+    status: int
+    output: str
+    account: dict
+    real_s: float
+
+
+# --- The table ----------------------------------------------------------------------------------------
+
+
+def parsed(kind: type, told: dict, place: str) -> object:
+    """A dataclass of these keys, or what is wrong with them."""
+    fields = kind.__dataclass_fields__
+    unknown = ", ".join(key for key in told if key not in fields)
+    if unknown:
+        sys.exit(f"{place}: {unknown}: unknown; there are {', '.join(fields)}")
+    try:
+        return kind(**told)
+    except TypeError as error:
+        sys.exit(f"{place}: {error}")
+
+
+def read(path: Path) -> Framework:
+    document = tomllib.loads(path.read_text())
+    rows = []
+    for number, told in enumerate(document.pop("run", []), 1):
+        place = f"{path}: run {number}"
+        if "measured" in told:
+            told["measured"] = parsed(Measured, told["measured"], f"{place}: measured")
+        rows.append(parsed(Row, told, place))
+    return parsed(Framework, {"name": path.stem, "rows": rows, **document}, str(path))
+
+
+# --- Runs ---------------------------------------------------------------------------------------------
+
+
+def run(flopcast: str, python: Path, row: Row) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        account, places = Path(folder) / "run.json", {"venv": str(python.parents[1]), "folder": folder}
+        words = [flopcast, "run", "--on", row.on, "--python", str(python), "--json", str(account), *row.flags]
+        words += ["--ranks", str(row.ranks)] if row.ranks else []
+        words += [re.sub(r"\{(venv|folder)\}", lambda m: places[m[1]], word) for word in row.command]
+        path = f"{python.parent.absolute()}:{os.environ['PATH']}"
+        begun = time.monotonic()
+        done = subprocess.run(
+            ["timeout", "--kill-after", "20", str(row.limit_s), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", env={**os.environ, "PATH": path, **row.environment},
+        )  # fmt: skip
+        real_s = time.monotonic() - begun
+        told = json.loads(account.read_text()) if account.exists() else {}
+        return Outcome(done.returncode, done.stdout, told, real_s)
+
+
+def last_number(pattern: str, output: str) -> float | None:
+    found = re.findall(pattern, output, re.MULTILINE) if pattern else []
+    return float(found[-1].replace(",", "")) if found else None
+
+
+def median_step_s(account: dict) -> float | None:
+    steps = sorted(end - start for rank in account.get("ranks", [])[:1] for start, end in rank["steps"])
+    return steps[len(steps) // 2] if steps else None
+
+
+def said(row: Row, outcome: Outcome) -> float | None:
+    if row.says:
+        return last_number(row.says, outcome.output)
+    step = median_step_s(outcome.account)
+    return None if step is None else step / SECONDS[row.unit]
+
+
+def ended(row: Row, outcome: Outcome) -> bool:
+    """To its end, with what it was to say."""
+    if outcome.status != 0 or outcome.account.get("status") != 0 or not outcome.account.get("ranks"):
+        return False
+    return (not row.ends or re.search(row.ends, outcome.output, re.MULTILINE) is not None) and said(row, outcome) is not None
+
+
+def why(outcome: Outcome) -> str:
+    """What a row that did not end ended with."""
+    if outcome.status in (124, 137):
+        return "no, time-out"
+    lines = [line for line in outcome.output.splitlines() if re.search(r"(Error|error|Exception)\b.*: ", line)]
+    return f"no, {lines[-1].strip()[:80]}" if lines else f"no, exit code {outcome.status}"
+
+
+# --- What is compared -----------------------------------------------------------------------------------
+
+
+def case_of(shared: Path, measured: Measured) -> dict:
+    path = shared / "measured" / measured.file
+    cases = [case["measured"] for case in json.loads(path.read_text())["cases"] if case["id"] == measured.id]
+    if len(cases) != 1:
+        sys.exit(f"{path}: {len(cases)} cases are called {measured.id}; expected one")
+    return cases[0]
+
+
+def expected(row: Row, shared: Path, program: Program) -> float | None:
+    """What the row's number is held against, in its unit."""
+    if row.measured:
+        value = case_of(shared, row.measured)[row.measured.key]
+        return value / SECONDS[row.unit] if row.measured.key.endswith("_s") and row.unit in SECONDS else value
+    if row.compare:
+        value = program.json(*row.compare)
+        for key in row.compare_key.split("."):
+            value = value[key]
+        return value / SECONDS[row.unit] if row.compare_key.endswith("_s") and row.unit in SECONDS else value
+    return None
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def cells(framework: str, row: Row, outcome: Outcome, shared: Path, program: Program) -> list[str]:
+    account, good = outcome.account, ended(row, outcome)
+    value, other = said(row, outcome) if good else None, expected(row, shared, program)
+    peak = last_number(row.memory, outcome.output)
+    if peak is None and account.get("ranks"):
+        peak = max(rank["peak_memory_bytes"] for rank in account["ranks"]) / 2**30
+    memory = case_of(shared, row.measured)[row.measured.memory] if row.measured and row.measured.memory else None
+    against = "–" if other is None else f"{number(other)} ({'measured' if row.measured else '`flopcast ' + row.compare[0] + '`'})"
+    return [
+        framework, row.what, f"`{row.on}`", str(len(account.get("ranks", [])) or "–"), "yes" if good else why(outcome),
+        "–" if value is None else f"{number(value)} {row.unit}{'' if row.says else ' *'}", against,
+        signed(value / other - 1) if value is not None and other else "–",
+        "–" if peak is None else f"{peak:.2f}", signed(peak / memory - 1) if good and peak is not None and memory else "–",
+        percent(account["unknown_work"]["share"], 1) if "unknown_work" in account else "–", f"{outcome.real_s:.0f}",
+    ]  # fmt: skip
+
+
+# --- The page -----------------------------------------------------------------------------------------
+
+
+def section(page: str) -> str:
+    """The section as it stands in a page; empty where there is none."""
+    found = re.search(rf"^{TITLE}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    return found[0].rstrip("\n") + "\n" if found else ""
+
+
+def with_section(page: str, text: str) -> str:
+    old = section(page)
+    if old:
+        return page.replace(old, text)
+    return page.rstrip("\n") + "\n\n" + text
+
+
+def rows_by_framework(text: str) -> dict[str, list[str]]:
+    rows: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line.startswith("| ") and not line.startswith(f"| {TITLES[0]} |"):
+            rows.setdefault(line.split()[1], []).append(line)
+    return rows
+
+
+def write(name: str, rows: list[list[str]], sections: Path) -> None:
+    """Puts a framework's rows into the page, in place of those that it had."""
+    page = sections.read_text(encoding="utf-8")
+    known = rows_by_framework(section(page))
+    known[name] = table([], rows).splitlines()[2:]
+    lines = [line for _, of_one in sorted(known.items(), key=lambda one: one[0].lower()) for line in of_one]
+    text = f"{TITLE}\n\n{ABOUT}\n{table(TITLES, [])}" + "\n".join(lines) + "\n"
+    sections.write_text(with_section(page, text), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--flopcast", default="flopcast")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("--python", type=Path, required=True, help="one that has PyTorch")
+    parser.add_argument("--venvs", type=Path, default=Path("build/frameworks"))
+    parser.add_argument("--out", type=Path, default=PAGE)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    tables = {path.stem: path for path in sorted(TABLES.glob("*.toml"))}
+    for name in options.names:
+        if name not in tables:
+            parser.error(f"{name}: no framework; there are {', '.join(tables)}")
+    program = Program(options.flopcast)
+    failed = 0
+    for name in options.names or tables:
+        framework = read(tables[name])
+        python = venvs.make(options.venvs, name, framework.packages, options.python, framework.torch)
+        version = venvs.version(python, re.split(r"[\[=<>~ ]", framework.packages[0])[0])
+        rows = []
+        for row in framework.rows:
+            outcome = run(options.flopcast, python, row)
+            if not ended(row, outcome):
+                failed += 1
+                print(outcome.output[-3000:], file=sys.stderr)
+            rows.append(cells(f"{name} {version}", row, outcome, options.shared, program))
+            print(" | ".join(rows[-1]), flush=True)
+        write(name, rows, options.out)
+    sys.exit(f"{failed} of the runs did not end as they should" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
