@@ -218,7 +218,7 @@ TEST(LiveSteps, WithoutMarksWhatRepeatsTells) {
 }
 
 TEST(LiveSteps, SizesMayGrowFromStepToStep) {
-  Script script;
+  StepScript script;
   for (std::uint32_t i = 1; i < 6; ++i) script.does({1 + 100 * i, 2 + 100 * i, 3, 4 + 100 * i});
   EXPECT_EQ(script.rank().steps_by, LiveStepsBy::kRepetition);
   EXPECT_EQ(script.steps(), (std::vector<std::int64_t>{4, 4, 4, 4, 4}));
