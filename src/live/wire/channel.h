@@ -97,13 +97,14 @@ class Channel {
     key.store(name, std::memory_order_release);
   }
 
-  std::atomic<std::uint64_t> key{0};      ///< 0: the channel is nobody's yet
-  std::atomic<std::uint64_t> peer{0};     ///< key of a socket's other end
-  std::atomic<std::uint64_t> holder{0};   ///< of a semaphore: the thread that took it last
+  std::atomic<std::uint64_t> key{0};           ///< 0: the channel is nobody's yet
+  std::atomic<std::uint64_t> peer{0};          ///< key of a socket's other end
+  std::atomic<std::uint64_t> holder{0};        ///< of a semaphore: the thread that took it last
   std::atomic<std::int64_t> held_ns{kNoTime};  ///< and the time of what it took
-  std::atomic<std::uint32_t> waiters{0};  ///< threads that stand still here, or are about to
-  std::atomic<std::uint32_t> writers{0};  ///< threads that have said that they put something, and have not yet
-  std::atomic<std::uint32_t> wakes{0};    ///< records kWakes
+  std::atomic<std::uint32_t> waiters{0};       ///< threads that stand still here, or are about to
+  std::atomic<std::uint32_t> writers{
+      0};  ///< threads that have said that they put something, and have not yet
+  std::atomic<std::uint32_t> wakes{0};  ///< records kWakes
 
  private:
   static constexpr int kPatience = 10'000;

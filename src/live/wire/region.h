@@ -112,9 +112,9 @@ struct Region {
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
-  std::uint32_t version;  ///< of these structures
+  std::uint32_t version;             ///< of these structures
   std::atomic<std::int32_t> pid{0};  ///< of the process; 0: it is about to be started
-  std::int32_t rank = 0;  ///< as the launcher counts; -1: it has not said
+  std::int32_t rank = 0;             ///< as the launcher counts; -1: it has not said
   /// Most that was taken of a device's memory at any time.
   std::atomic<std::uint64_t> most_memory[kDevices];
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many

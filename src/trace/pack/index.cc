@@ -3,8 +3,8 @@
 #include <protozero/pbf_builder.hpp>
 #include <protozero/pbf_message.hpp>
 
-#include "base/text/utf8.h"
 #include "base/pack/columns.h"
+#include "base/text/utf8.h"
 
 namespace flopcast::trace {
 namespace {

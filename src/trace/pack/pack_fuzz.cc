@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/pack/columns.h"
 #include "support/fuzz_target.h"
 #include "trace/kineto/reader.h"
 #include "trace/pack/block.h"
-#include "base/pack/columns.h"
 #include "trace/pack/index.h"
 #include "trace/raw/append.h"
 #include "trace/raw/finish.h"

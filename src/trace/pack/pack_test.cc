@@ -5,11 +5,11 @@
 #include <limits>
 #include <string>
 
+#include "base/pack/columns.h"
 #include "flopcast/trace/io.h"
 #include "support/shared_traces.h"
 #include "support/temporary_folder.h"
 #include "trace/pack/block.h"
-#include "base/pack/columns.h"
 #include "trace/pack/index.h"
 #include "trace/pack/reader.h"
 #include "trace/trace_dump.h"

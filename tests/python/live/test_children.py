@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).with_name("children_script.py")
 QUEUES = [1, 6, 6.5]  # the second message waits for its reader, the child for the parent's
 EVERYTHING = {
@@ -34,3 +36,36 @@ def test_children_take_their_time_and_use_their_gpu(live, tmp_path):
     again = subprocess.run([live.command, "resolve", capture, "--on", "dgx-h200"], capture_output=True, text=True)
     assert again.returncode == 5
     assert "processes of their own" in again.stderr
+
+
+def test_runs_with_workers_are_alike(live, tmp_path):
+    """Ranks of which each has workers, and that wait for each other."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, time, torch\n"
+        "import torch.distributed as dist\n"
+        "from torch.utils.data import DataLoader, Dataset\n"
+        "class Slow(Dataset):\n"
+        "    def __len__(self): return 24\n"
+        "    def __getitem__(self, index):\n"
+        "        time.sleep(.001 * (1 + index % 3 + int(os.environ['RANK'])))\n"
+        "        return torch.full((64,), float(index))\n"
+        "dist.init_process_group('nccl')\n"
+        "torch.cuda.set_device(dist.get_rank())\n"
+        "total, begin = torch.zeros(64, device='cuda'), time.perf_counter()\n"
+        "for batch in DataLoader(Slow(), batch_size=4, num_workers=2, pin_memory=True):\n"
+        "    x = batch.cuda(non_blocking=True).sum(0)\n"
+        "    dist.all_reduce(x)\n"
+        "    total += x\n"
+        "    if dist.get_rank() == 0: print(f'{time.perf_counter() - begin:.9f}', total[0].item(), flush=True)\n"
+        "dist.destroy_process_group()\n"
+    )
+    seen = set()
+    for _ in range(2):
+        done = live.run(script, ranks=2, timeout=300)
+        seen.add((done.stdout, done.stderr.partition(" of virtual time")[0].rpartition(" ")[2]))
+    assert len(seen) == 1
+    # Items of the slower rank take 2, 3 and 4 ms: two workers make six batches of four in 36 ms.
+    last = seen.pop()[0].splitlines()[-1].split()
+    assert float(last[0]) == pytest.approx(0.036, rel=0.05)
+    assert float(last[1]) == 2 * sum(range(24))

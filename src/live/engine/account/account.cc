@@ -29,7 +29,32 @@ void find_steps(const StepMarks& marks, const StepFinder& finder, LiveRank& out)
   if (!out.steps.empty()) out.steps_by = LiveStepsBy::kRepetition;
 }
 
+/// A signature without its sizes: numbers, and words of tensors ("bf16:8x4096").
+std::string words_without_sizes(std::string_view signature) {
+  std::string kind;
+  while (!signature.empty()) {
+    const std::string_view word = signature.substr(0, signature.find(' '));
+    signature.remove_prefix(std::min(word.size() + 1, signature.size()));
+    const std::size_t colon = word.find(':');
+    const bool is_tensor = colon != word.npos && word.substr(colon).find("::") != 0;
+    const bool is_number = !word.empty() && word.front() >= '0' && word.front() <= '9';
+    if (!is_tensor && !is_number) kind += std::string(word) + ' ';
+  }
+  return kind;
+}
+
 }  // namespace
+
+std::uint32_t Account::kind_of(std::uint32_t name, std::string_view text) {
+  const auto [known, is_new] = kinds_.try_emplace(name, 0);
+  if (is_new) {
+    known->second =
+        kinds_by_words_
+            .try_emplace(words_without_sizes(text), static_cast<std::uint32_t>(kinds_.size()))
+            .first->second;
+  }
+  return known->second;
+}
 
 void Account::add(const ToldTask& told, const Processor& on, std::string_view name) {
   ++tasks_;
@@ -41,7 +66,8 @@ void Account::add(const ToldTask& told, const Processor& on, std::string_view na
   switch (told.task.kind) {
     case TaskKind::kCompute:
       rank.activity.add(Activity::Of::kCompute, start, end);
-      rank.streams[on.id].work(told.task.name, start, end, told.note.launcher);
+      rank.streams[on.id].work(told.task.name, kind_of(told.task.name, name), start, end,
+                               told.note.launcher);
       ++rank.kernels[on.id];
       break;
     case TaskKind::kTransfer:
@@ -49,7 +75,8 @@ void Account::add(const ToldTask& told, const Processor& on, std::string_view na
       break;
     case TaskKind::kCopy:
       rank.activity.add(Activity::Of::kCopy, start, end);
-      rank.streams[on.id].work(number_of_copy(told.note), start, end, told.note.launcher);
+      rank.streams[on.id].work(number_of_copy(told.note), number_of_copy({.act = told.note.act}),
+                               start, end, told.note.launcher);
       break;
     case TaskKind::kSync:
       rank.activity.add(Activity::Of::kHostWait, start, end);

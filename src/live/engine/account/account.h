@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "live/engine/account/activity.h"
@@ -27,6 +29,10 @@ class Account {
     StepMarks marks;
   };
 
+  std::uint32_t kind_of(std::uint32_t name, std::string_view text);
+
+  std::unordered_map<std::uint32_t, std::uint32_t> kinds_;  ///< by name
+  std::unordered_map<std::string, std::uint32_t> kinds_by_words_;
   std::uint64_t tasks_ = 0;
   Time end_;
   std::map<std::int32_t, Rank> ranks_;

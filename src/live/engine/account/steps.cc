@@ -85,16 +85,23 @@ Repetition find_repetition(const std::vector<std::uint32_t>& sequence) {
   return best.end > best.begin ? best : Repetition();
 }
 
-void StepFinder::work(std::uint32_t name, Time start, Time end, GrowingTask launcher) {
+void StepFinder::work(std::uint32_t name, std::uint32_t kind, Time start, Time end,
+                      GrowingTask launcher) {
   names_.push_back(name);
+  kinds_.push_back(kind);
   starts_.push_back(start);
   ends_.push_back(ends_.empty() ? end : std::max(ends_.back(), end));
   launchers_.push_back(launcher);
 }
 
 std::vector<LiveStep> StepFinder::by_repetition() const {
+  const std::vector<LiveStep> steps = periods_of(names_);
+  return steps.empty() ? periods_of(kinds_) : steps;
+}
+
+std::vector<LiveStep> StepFinder::periods_of(const std::vector<std::uint32_t>& sequence) const {
   std::vector<LiveStep> steps;
-  const Repetition found = find_repetition(names_);
+  const Repetition found = find_repetition(sequence);
   // Layers repeat, too, and where steps differ (the first of them, and few besides) nothing repeats longer.
   if (found.period == 0 || 2 * (found.end - found.begin) < names_.size()) return steps;
   for (std::size_t i = found.begin; i + found.period <= found.end; i += found.period) {

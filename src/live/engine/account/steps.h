@@ -26,9 +26,11 @@ struct OptimizerStep {
 /// Kernels and copies of one stream as they start.
 class StepFinder {
  public:
-  void work(std::uint32_t name, Time start, Time end, GrowingTask launcher);
+  /// @param kind the same for names that differ in sizes alone
+  void work(std::uint32_t name, std::uint32_t kind, Time start, Time end, GrowingTask launcher);
   std::size_t size() const { return names_.size(); }
-  /// What repeats, if that is most of the work; whole periods only.
+  /// What repeats, if that is most of the work; whole periods only. Sizes may grow from one to the next (a token more to attend
+  /// to), if nothing repeats with its sizes.
   std::vector<LiveStep> by_repetition() const;
   /// Steps that end with what an optimizer launched. Other work may lie before a step (evaluation, what makes the model): it is
   /// left out where the step's own work, as another step has it, is found behind it. So is the first step, unless its
@@ -44,7 +46,9 @@ class StepFinder {
   void find_begins(std::vector<Part>& parts) const;
   bool ends_like(const Part& whole, const Part& end) const;
 
-  std::vector<std::uint32_t> names_;
+  std::vector<LiveStep> periods_of(const std::vector<std::uint32_t>& sequence) const;
+
+  std::vector<std::uint32_t> names_, kinds_;
   std::vector<Time> starts_, ends_;
   std::vector<GrowingTask> launchers_;
 };

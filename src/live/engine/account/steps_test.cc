@@ -32,7 +32,7 @@ TEST(LiveSteps, WhatRepeatsInALittleOfTheWorkIsNoStep) {
   StepFinder finder;  // two steps that differ, each with three layers
   for (const std::uint32_t what :
        {1, 2, 1, 2, 1, 2, 30, 31, 32, 33, 1, 2, 1, 2, 1, 2, 30, 41, 42, 43, 44})
-    finder.work(what, at_us(1), at_us(2), 0);
+    finder.work(what, what, at_us(1), at_us(2), 0);
   EXPECT_TRUE(finder.by_repetition().empty());
 }
 
@@ -86,10 +86,10 @@ class StepScript {
       one.task.start = std::exchange(end_, end_ + at_us(10));
       one.task.end = end_;
       one.note.launcher = call.task.task;
-      add(one, kStream, "kernel");
+      add(one, kStream, "memory " + std::to_string(kernel) + " x" + std::to_string(kernel % 100));
     }
   }
-  void add(const ToldTask& one, const Processor& on, const char* name) {
+  void add(const ToldTask& one, const Processor& on, const std::string& name) {
     account_.add(one, on, name);
   }
 
@@ -215,6 +215,13 @@ TEST(LiveSteps, WithoutMarksWhatRepeatsTells) {
   for (int i = 0; i < 4; ++i) script.does({1, 2, 3});
   EXPECT_EQ(script.rank().steps_by, LiveStepsBy::kRepetition);
   EXPECT_EQ(script.steps(), (std::vector<std::int64_t>{3, 3, 3, 3}));
+}
+
+TEST(LiveSteps, SizesMayGrowFromStepToStep) {
+  StepScript script;
+  for (std::uint32_t i = 1; i < 6; ++i) script.does({1 + 100 * i, 2 + 100 * i, 3, 4 + 100 * i});
+  EXPECT_EQ(script.rank().steps_by, LiveStepsBy::kRepetition);
+  EXPECT_EQ(script.steps(), (std::vector<std::int64_t>{4, 4, 4, 4, 4}));
 }
 
 }  // namespace

@@ -391,14 +391,14 @@ bool Session::State::answer_what_can_be(std::vector<SessionAnswer>& answers) {
   return any;
 }
 
-/// Some process only idles: for something outside the run, after which it may go on. A child that waits where other
-/// processes of the run wake it does not.
+/// Some process only idles: for something outside the run, after which it may go on. A child, or one with children, that
+/// waits where other processes of the run wake it does not.
 bool Session::State::anybody_outside() const {
-  return std::any_of(processes.begin(), processes.end(), [](const Process& process) {
+  return std::any_of(processes.begin(), processes.end(), [this](const Process& process) {
     bool idles = false;
     for (const auto& [number, thread] : process.threads) {
       if (thread.helper) continue;
-      if (process.child && !thread.waits_for.empty()) return false;
+      if (!thread.waits_for.empty() && (process.child || has_child(process.rank))) return false;
       if (thread.doing == Doing::kIdles) idles = true;
       const bool stands = thread.doing == Doing::kIdles || thread.doing == Doing::kEnded;
       if (!stands) return false;
@@ -544,6 +544,16 @@ bool Session::State::lives(std::int32_t rank) const {
   return std::any_of(processes.begin(), processes.end(), [&](const Process& process) {
     return process.rank == rank && !process.threads.empty() &&
            !std::all_of(process.threads.begin(), process.threads.end(), has_ended);
+  });
+}
+
+/// Whether a child of this rank has not ended.
+bool Session::State::has_child(std::int32_t rank) const {
+  return std::any_of(processes.begin(), processes.end(), [rank](const Process& process) {
+    return process.child && process.rank == rank &&
+           std::any_of(process.threads.begin(), process.threads.end(), [](const auto& one) {
+             return one.second.doing != Doing::kEnded && !one.second.helper;
+           });
   });
 }
 

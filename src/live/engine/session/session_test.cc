@@ -264,6 +264,40 @@ TEST(LiveSession, WhoWaitsAtAChannelRunsFromTheWakersTimeOn) {
   }
 }
 
+/// One rank needs the bytes of a collective, the other one waits for its child to hand it something.
+TEST(LiveSession, ARankThatWaitsForItsChildIsNotOutsideTheRun) {
+  PlainWork work;
+  Session session(work, kTimes);
+  std::uint32_t numbers[3] = {};
+  const auto say = [&](std::uint32_t process, Record record) {
+    record.number = numbers[process]++;
+    EXPECT_FALSE(session.take(process, 0, record, "x"));
+  };
+  for (std::uint32_t rank = 0; rank < 2; ++rank) session.add_process(static_cast<int>(rank));
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    say(rank, communicator(rank, 2));
+    say(rank, wait_group());
+  }
+  EXPECT_EQ(session.advance().size(), 2u);
+  say(0, collective(Collective::kAllReduce, 16, 5));
+  Record settles = call(Act::kSettle);
+  settles.flags = kAnswerWanted;
+  settles.word[0] = 77;
+  say(0, settles);
+  Record fork = call(Act::kFork, 10, 0);
+  fork.word[0] = session.add_child(1);
+  fork.flags = kAnswerWanted;
+  say(1, fork);
+  EXPECT_EQ(session.advance().size(), 1u);
+  say(1, at_channel(Act::kWaitsFor, 0));
+  say(1, until(Act::kIdle, 5'000'000));
+  say(2, until(Act::kSleep, 3'000));
+  const std::vector<SessionAnswer> slept = session.advance();
+  ASSERT_EQ(slept.size(), 1u);
+  EXPECT_EQ(slept.front().process, 2u);
+  EXPECT_LT(slept.front().at, us(4'000));
+}
+
 TEST(LiveSession, WhoWaitsAtAChannelUntilATimeBeforeTheWakersWaitsInVain) {
   Family family;
   family.begin();

@@ -248,6 +248,7 @@ struct Session::State {
   bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
   bool anybody_outside() const;
+  bool has_child(std::int32_t rank) const;
   bool lives(std::int32_t rank) const;
   void begin_again(Thread& thread);
   bool let_settlers_be_late();

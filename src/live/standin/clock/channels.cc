@@ -139,10 +139,14 @@ void leave_outputs() {
   for (const int each : {0, 1}) outputs[each] = key_of_descriptor(each + 1);
 }
 
-void share_descriptors() {
+void share_pipes() {
   for_each_descriptor([](int descriptor) {
     if (is_pipe(descriptor)) static_cast<void>(written_at(descriptor));
   });
+}
+
+void share_descriptors() {
+  share_pipes();
   static_cast<void>(end_of(::getpid(), true));
   static_cast<void>(end_of_children_of(::getppid(), true));
 }

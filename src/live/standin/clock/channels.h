@@ -38,7 +38,9 @@ void join_sockets(int one, int other);
 void name_semaphore(const void* semaphore, const char* name, bool is_new, unsigned value);
 /// What is written to the standard outputs as they are now goes to no process of the run.
 void leave_outputs();
-/// What this process has open may be another one's, too: those are channels from now on.
+/// What this process has open is another one's, too, that it has started: those are channels from now on, before either reads.
+void share_pipes();
+/// The same for a process that was started, whose end others may wait for.
 void share_descriptors();
 /// What is written at a descriptor ends now, as far as this process is concerned.
 void close_channel(int descriptor);

@@ -123,10 +123,14 @@ Speaker* new_thread() {
 
 /// In a child that was forked none of them is.
 __attribute__((constructor)) static void handle_forks() {
-  ::pthread_atfork(nullptr, nullptr, [] {
+  const auto in_parent = [] {
+    if (followed()) share_pipes();
+  };
+  const auto in_child = [] {
     feeders.store(0);
     if (followed()) share_descriptors();
-  });
+  };
+  ::pthread_atfork(nullptr, in_parent, in_child);
 }
 
 bool is_fed() { return feeders.load(std::memory_order_relaxed) > 0; }

@@ -21,6 +21,8 @@ constinit thread_local std::int64_t watch_late_ns = 0;
 /// What they wait for, by place.
 constinit std::array<std::atomic<const void*>, Watch::kPlaces> watched_conditions{};
 constinit std::atomic<int> watchers{0};
+/// No place from here on was ever taken: every notification of the process looks through those before.
+constinit std::atomic<std::uint32_t> watch_places_end{0};
 
 }  // namespace
 
@@ -34,6 +36,9 @@ void begin_watching() {
     if (!watch.places[i].looked.compare_exchange_strong(nobody, watch_seen + 1)) continue;
     watch.places[i].thread.store(static_cast<std::int32_t>(syscall(SYS_gettid)));
     watch_place = static_cast<std::int32_t>(i);
+    std::uint32_t end = watch_places_end.load();
+    while (end < i + 1 && !watch_places_end.compare_exchange_weak(end, i + 1)) {
+    }
     watchers.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -90,8 +95,9 @@ int watch(const pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t 
 bool any_watchers() { return watchers.load(std::memory_order_relaxed) > 0; }
 
 void wake_watchers(const pthread_cond_t* condition) {
-  for (const auto& watched : watched_conditions) {
-    if (watched.load(std::memory_order_seq_cst) == condition)
+  const std::uint32_t end = watch_places_end.load(std::memory_order_seq_cst);
+  for (std::uint32_t i = 0; i < end; ++i) {
+    if (watched_conditions[i].load(std::memory_order_seq_cst) == condition)
       return futex_wake(Link::get().watch().wanted);
   }
 }

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "live/standin/link/link.h"
-#include "live/standin/shim/captured.h"
 #include "live/standin/operators/text.h"
+#include "live/standin/shim/captured.h"
 #include "live/standin/shim/stream.h"
 #include "live/standin/values/inside.h"
 #include "live/standin/values/late.h"

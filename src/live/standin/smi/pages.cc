@@ -119,7 +119,7 @@ void print_table(const std::vector<Device>& devices) {
   for (const Device& device : devices) {
     for (const ProcessInfo& process : device.processes()) {
       any = true;
-      std::printf("| %4u   N/A  N/A %16u      C   %-34.34s %10uMiB |\n", device.index(),
+      std::printf("| %4u   N/A  N/A %16u      C   %-31.31s %10uMiB |\n", device.index(),
                   process.process, Device::process_name(process.process).c_str(),
                   mib(process.memory));
     }

@@ -28,10 +28,11 @@ struct Operator {
     std::string name;  ///< where the operator is told by names
     bool read = true;  ///< its elements decide what comes out
     bool written = false;
-    int unread_if = -1;  ///< an argument: if it is true, or the number 0, elements of this one decide nothing
+    int unread_if =
+        -1;  ///< an argument: if it is true, or the number 0, elements of this one decide nothing
   };
 
-  std::string name;  ///< "aten::add.Tensor"
+  std::string name;        ///< "aten::add.Tensor"
   bool extension = false;  ///< not PyTorch's own: told, and otherwise left alone
   bool by_names = false;   ///< told with its arguments' names, and with what small ones hold
   c10::DispatchKey on_cpu = c10::DispatchKey::CPU;  ///< who computes the same there

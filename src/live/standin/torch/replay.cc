@@ -11,12 +11,11 @@ namespace {
 /// The same memory, owned by nobody.
 at::Tensor address_of(const at::Tensor& tensor) {
   if (!of_gpu(tensor) || tensor.numel() == 0) return tensor;
-  at::Tensor same =
-      at::for_blob(const_cast<void*>(tensor.const_data_ptr()), tensor.sizes())
-          .strides(tensor.strides())
-          .options(at::TensorOptions().dtype(tensor.dtype()).device(tensor.device()))
-          .target_device(tensor.device())
-          .make_tensor();
+  at::Tensor same = at::for_blob(const_cast<void*>(tensor.const_data_ptr()), tensor.sizes())
+                        .strides(tensor.strides())
+                        .options(at::TensorOptions().dtype(tensor.dtype()).device(tensor.device()))
+                        .target_device(tensor.device())
+                        .make_tensor();
   same._set_conj(tensor.is_conj());
   same._set_neg(tensor.is_neg());
   return same;
