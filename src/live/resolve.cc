@@ -111,6 +111,7 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   report.unsupported = ending.unsupported;
   report.tainted_reads = ending.tainted_reads;
   report.tainted_where = ending.tainted_where;
+  report.values_end = ending.values_end;
   report.assumed = ending.assumed;
   report.host_spread = facts.host_factor == 0 ? host->spread : 0;
   for (LiveRank& rank : report.ranks) {

@@ -8,7 +8,7 @@ from test_launchers import need
 SCRIPT = Path(__file__).with_name("titan_script.py")
 SMALL = "--model.name llama3 --model.flavor debugmodel --model.hf_assets_path tests/assets/tokenizer --training.dataset c4_test"
 SIZES = "--training.steps 3 --training.local_batch_size 1 --training.seq_len 64 --metrics.log_freq 1 --lr_scheduler.warmup_steps 0"
-STEP = re.compile(r"step: +(\d+) .*?loss: +([\d.]+) .*?memory: +([\d.]+)GiB.*?tps: ([\d,]+)")
+STEP = re.compile(r"step: +(\d+) .*?loss: +([\d.]+|nan) .*?memory: +([\d.]+)GiB.*?tps: ([\d,]+)")
 
 
 def train(live, folder, *flags, ranks):

@@ -64,6 +64,7 @@ enum class Ending : protozero::pbf_tag_type {
   kMemoryRank,   ///< followed by
   kMemoryBytes,  ///< the most that it had
   kRestarts,     ///< how often a launcher started the ranks again
+  kValuesEnd,
 };
 
 }  // namespace flopcast::live

@@ -170,6 +170,9 @@ class Reader {
         if (ending.ranks.empty()) ending.ranks.emplace_back();
         ending.ranks.back().most_memory = in.get_uint64();
         break;
+      case Ending::kValuesEnd:
+        ending.values_end.push_back(in.get_string());
+        break;
       case Ending::kRestarts:
         capture_.restarts = in.get_uint64();
         break;

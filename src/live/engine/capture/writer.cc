@@ -53,6 +53,7 @@ std::string ending_block(const LiveReport& ending) {
     out.add_uint64(tag(Ending::kMemoryBytes), rank.most_memory);
   }
   out.add_uint64(tag(Ending::kRestarts), ending.restarts.size());
+  for (const std::string& where : ending.values_end) out.add_string(tag(Ending::kValuesEnd), where);
   return bytes;
 }
 

@@ -23,7 +23,7 @@ def _compares_with_itself(code):
         if step.opname == 'COMPARE_OP' and str(step.argval).strip('bool()') in ('==', '!=') and last:
             if last[0] == last[1]:
                 return True
-        if isinstance(step.argval, tuple):
+        if isinstance(step.argval, tuple) and step.opname.startswith('LOAD_FAST'):
             last = step.argval
         elif step.opname.startswith('LOAD_'):
             last = (last[1] if last else None, (step.opname, step.argval))
