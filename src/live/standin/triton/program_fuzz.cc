@@ -34,6 +34,8 @@ class FuzzedBytes final : public DeviceBytes {
   void written(std::int64_t address, std::size_t bytes) override {
     flopcast::test::check(writable(address, bytes) != nullptr);
   }
+  void lost(std::int64_t address, std::size_t bytes) override { written(address, bytes); }
+  void lost_within(std::int64_t) override {}
 
  private:
   char bytes_[1 << 14] = {};
