@@ -28,9 +28,10 @@ def program() -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A folder that holds examples and demo/sample, as after `./dev demo`."""
+    """A folder that holds examples and demo/sample, as after `./dev demo`, and a captured run."""
     path = tmp_path_factory.mktemp("cli")
     (path / "examples").symlink_to(ROOT / "examples")
+    (path / "run.fccap").symlink_to(ROOT / "tests/data/live/two_ranks.fccap")
     subprocess.run([sys.executable, MAKE_SAMPLE, path / "demo/sample"], check=True, capture_output=True)
     return path
 

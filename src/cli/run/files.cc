@@ -72,16 +72,6 @@ int write_recording(Io& io, const fs::path& folder, const LiveReport& report) {
   return kDone;
 }
 
-int write_files(Io& io, const LiveFiles& files, const LiveReport& report) {
-  if (const int code = write_json(io, files.json, report); code != kDone) return code;
-  if (const int code = write_recording(io, files.recording, report); code != kDone) return code;
-  if (const int code = write_replay(io, files.html, report); code != kDone) return code;
-  if (files.trace_out.empty()) return kDone;
-  const Result<TraceSet> timeline = report.timeline(std::nullopt);
-  if (!timeline) return fail(io, timeline.error());
-  return write_timelines(io, files.trace_out, *timeline);
-}
-
 /// One line: whose fault it was. The script has said the rest itself.
 void tell_failure(Io& io, const LiveFailure& failure) {
   const std::string who = failure.rank < 0 ? "the launcher" : fmt::format("rank {}", failure.rank);
@@ -131,10 +121,20 @@ void add_live_files(CLI::App& app, LiveFiles& files) {
   as_output(app.add_option("--json", files.json, "Write the summary as JSON")->type_name("FILE"));
 }
 
+int write_live_files(Io& io, const LiveFiles& files, const LiveReport& report) {
+  if (const int code = write_json(io, files.json, report); code != kDone) return code;
+  if (const int code = write_recording(io, files.recording, report); code != kDone) return code;
+  if (const int code = write_replay(io, files.html, report); code != kDone) return code;
+  if (files.trace_out.empty()) return kDone;
+  const Result<TraceSet> timeline = report.timeline(std::nullopt);
+  if (!timeline) return fail(io, timeline.error());
+  return write_timelines(io, files.trace_out, *timeline);
+}
+
 int tell_run(Io& io, const LiveFiles& files, const LiveReport& report) {
   io.err << '\n' << fit_text(escaped_lines(live_text(report)), io.width) << std::flush;
   if (report.failure && !report.stopped) tell_failure(io, *report.failure);
-  return write_files(io, files, report);
+  return write_live_files(io, files, report);
 }
 
 }  // namespace flopcast::cli

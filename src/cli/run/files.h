@@ -23,7 +23,9 @@ struct LiveFiles {
 
 /// Options for all but the capture.
 void add_live_files(CLI::App& app, LiveFiles& files);
-/// The summary on standard error, then the files. @return exit code
+/// The summary on standard error, since standard output is the program's; then the files. @return exit code
 int tell_run(Io& io, const LiveFiles& files, const LiveReport& report);
+/// The files alone. @return exit code
+int write_live_files(Io& io, const LiveFiles& files, const LiveReport& report);
 
 }  // namespace flopcast::cli

@@ -26,7 +26,8 @@ int resolve_one(Io& io, const ResolveCommand& command) {
       resolve_live({command.capture, cluster, command.operators, command.files.want_timeline()},
                    Catalog::builtin());
   if (!report) return fail(io, report.error());
-  return tell_run(io, command.files, *report);
+  if (const int code = print(io, live_text(*report), {}); code != kDone) return code;
+  return write_live_files(io, command.files, *report);
 }
 
 int resolve_each(Io& io, const ResolveCommand& command) {
