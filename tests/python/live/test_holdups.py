@@ -24,7 +24,7 @@ def test_who_holds_the_run_is_named_with_where_it_is(live, tmp_path):
     at = one(r"^rank 0, thread the_loader \(\d+\): holds the run at .* since 10 s, computes: ")
     calls = "\n".join(lines[at : at + 7])
     assert re.search(r"holdups_script\.py:\d+ in (real_s|spin_until)", calls), calls
-    one(r"^rank 1: python\S* \d+ computes beside the run's time since 10 s$")  # when nobody holds it any more
+    one(r"^rank 1, thread \S+ \(0\): holds the run at .* since 10 s, .*computes")  # its child, when nobody holds it any more
     one(r"^rank 2, thread \S+ \(\d+\): holds the run at .*, waits.*: pause \(libc")
 
 
