@@ -240,6 +240,8 @@ Result<Capture> parse_capture(std::string_view bytes, const std::string& where) 
 }
 
 bool is_capture(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe may have no writer
   std::ifstream file(path, std::ios::binary);
   std::string begin(kCaptureMagic.size(), '\0');
   return file.read(begin.data(), static_cast<std::streamsize>(begin.size())) &&
