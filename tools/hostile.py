@@ -115,6 +115,7 @@ READERS = (
     Reader("trace.validate", ("trace", "validate", "{file}"), TRACE, ".json"),
     Reader("trace.slice", ("trace", "slice", "{file}", "--step", "1", "--out", "{out}"), TRACE, ".json"),
     Reader("trace.packed", ("trace", "info", "{file}"), "src/trace/pack/corpus/step.fcpack", ".fcpack"),
+    Reader("resolve", ("resolve", "{file}"), "tests/data/live/two_ranks.fccap", ".fccap"),
     Reader("replay.packed", ("replay", "{file}", "--steps", "1", "--json"), "src/trace/pack/corpus/step.fcpack", ".fcpack"),
     Reader("replay", ("replay", "{file}", "--html", "{page}"), TRACE, ".json"),
     Reader("replay.gz", ("replay", "{file}", "--json"), gzip.compress(TRACE, mtime=0), ".json.gz"),
