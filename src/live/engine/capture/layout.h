@@ -6,6 +6,8 @@
 #include <protozero/types.hpp>
 #include <string_view>
 
+#include "base/pack/columns.h"
+
 namespace flopcast::live {
 
 /// The digits are the version of the format.
@@ -35,6 +37,12 @@ enum class Column : protozero::pbf_tag_type {
   kWord3,
 };
 inline constexpr protozero::pbf_tag_type kColumns = 16;
+
+/// Some hold numbers that lie near the one before.
+constexpr Coding coding_of(Column column) {
+  return column == Column::kNumber || column == Column::kStream ? Coding::kDelta : Coding::kPlain;
+}
+
 inline constexpr protozero::pbf_tag_type kText =
     20;  ///< that rows of this block are the first to name
 

@@ -70,12 +70,9 @@ class Reader {
     while (in.next()) {
       const protozero::pbf_tag_type tag = in.tag();
       if (tag >= 1 && tag <= kColumns) {
-        const Coding coding = tag == static_cast<protozero::pbf_tag_type>(Column::kNumber) ||
-                                      tag == static_cast<protozero::pbf_tag_type>(Column::kStream)
-                                  ? Coding::kDelta
-                                  : Coding::kPlain;
         const protozero::data_view bytes = in.get_view();
-        auto column = unpacked_column({bytes.data(), bytes.size()}, coding);
+        auto column =
+            unpacked_column({bytes.data(), bytes.size()}, coding_of(static_cast<Column>(tag)));
         if (!column || std::exchange(there[tag - 1], true)) return false;
         columns[tag - 1] = std::move(*column);
       } else if (tag == kText) {

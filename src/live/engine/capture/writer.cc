@@ -1,6 +1,7 @@
 // What a run's session takes, as blocks of a file.
 #include <array>
 #include <protozero/pbf_writer.hpp>
+#include <unordered_map>
 #include <utility>
 
 #include "base/files/output_file.h"
@@ -55,11 +56,6 @@ std::string ending_block(const LiveReport& ending) {
   out.add_uint64(tag(Ending::kRestarts), ending.restarts.size());
   for (const std::string& where : ending.values_end) out.add_string(tag(Ending::kValuesEnd), where);
   return bytes;
-}
-
-/// Numbers that lie near the one before.
-Coding coding_of(Column column) {
-  return column == Column::kNumber || column == Column::kStream ? Coding::kDelta : Coding::kPlain;
 }
 
 }  // namespace
