@@ -126,9 +126,11 @@ foreach(source IN ITEMS ${live_plugin_sources} live/standin/values/plugin.h live
                  COPYONLY)
 endforeach()
 
-# Makes the ranks of a run out of one process.
-set(live_fork_server ${PROJECT_SOURCE_DIR}/src/live/start/launch/serve.py)
-configure_file(${live_fork_server} ${PROJECT_BINARY_DIR}/live/serve.py COPYONLY)
+# Makes the ranks of a run out of one process; folded.py is of runs whose ranks stand for others.
+foreach(program IN ITEMS serve.py folded.py)
+  configure_file(${PROJECT_SOURCE_DIR}/src/live/start/launch/${program}
+                 ${PROJECT_BINARY_DIR}/live/${program} COPYONLY)
+endforeach()
 
 flopcast_add_live_shims(13)
 flopcast_add_live_shims(12)

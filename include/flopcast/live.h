@@ -22,6 +22,13 @@
 
 namespace flopcast {
 
+/// Which ranks may stand for others, so that not all have to be there.
+enum class Fold : std::uint8_t {
+  kOff,   ///< none: every rank is there
+  kAuto,  ///< those that do everything together: replicas, and those that share a layer's tensors
+  kData,  ///< replicas alone
+};
+
 /// What is to be run.
 struct LiveRequest {
   std::string cluster;               ///< as for estimates: "2 x dgx-h100"
@@ -30,6 +37,8 @@ struct LiveRequest {
   bool launches = false;
   std::uint32_t ranks = 0;  ///< one on each of the first so many chips; 0: on every chip
   std::uint32_t nodes = 0;  ///< that the machine poses as; 0: as the cluster has, 1 for a launcher
+  /// Needs a fork server. The first rank, and some that may be like it, run alone before, as far as their first step.
+  Fold fold = Fold::kOff;
   std::filesystem::path libraries;  ///< folder of the stand-ins
   std::filesystem::path
       torch_plugin;  ///< of the PyTorch that runs (live_torch_plugin()); empty: none
@@ -151,6 +160,12 @@ struct LiveRestart {
   Time at;                ///< when it did; the ranks began again at this time
 };
 
+/// Ranks of a folded run that are alike.
+struct LiveAlike {
+  std::string ranks;  ///< all of them: "0-120/8" are every eighth
+  std::string there;  ///< those that ran, and were held against each other call by call
+};
+
 /// How a run went.
 struct LiveReport {
   std::string cluster;                 ///< as asked for
@@ -162,6 +177,8 @@ struct LiveReport {
   double real_s = 0;                   ///< that it took here
   std::uint64_t tasks = 0;             ///< of its graph
   std::vector<LiveRank> ranks;         ///< those that did anything, by number
+  std::uint32_t of_ranks = 0;          ///< ranks of the run, whether they were there or not
+  std::vector<LiveAlike> folded;       ///< of a folded run; else empty
   std::vector<LiveCoverage> coverage;  ///< by what prices rest on
   std::vector<LiveCoverage> kernels;   ///< by operator, library call or name, longest first
   std::vector<LiveUnknown> unknown;    ///< kernels whose work is not known, longest first

@@ -2,381 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <thread>
+#include <numeric>
 
-#include "live/engine/account/run_report.h"
-#include "live/engine/capture/capture.h"
-#include "live/engine/daemon/daemon.h"
-#include "live/engine/host/costs.h"
-#include "live/engine/pricing/cluster_work.h"
-#include "live/engine/pricing/device_facts.h"
-#include "live/start/launch/launcher.h"
-#include "live/start/launch/outputs.h"
-#include "live/start/launch/remarks.h"
+#include "flopcast/live/setup.h"
+#include "live/find_folding.h"
+#include "live/fold/witness.h"
+#include "live/live_run.h"
 
 namespace flopcast {
 
 using namespace live;  // the room's own names
-
-namespace {
-
-/// Host work that weighs no more than this share of the steps, or this long, is not worth a word.
-constexpr double kSmallShare = 0.05, kSmallS = 0.02;
-
-/// Before the first step and after the last programs load and compile, which is not what is asked of a run.
-std::optional<LiveHostWork> host_work_of(const std::vector<LiveRank>& ranks,
-                                         const std::vector<HostStretch>& stretches) {
-  std::optional<LiveHostWork> most;
-  for (const LiveRank& rank : ranks) {
-    if (rank.steps.empty()) continue;
-    const Time begin = rank.steps.front().start, end = rank.steps.back().end;
-    LiveHostWork work;
-    work.rank = rank.rank;
-    for (const HostStretch& one : stretches) {
-      if (one.rank != rank.rank || one.at < begin || one.at > end) continue;
-      ++work.stretches;
-      work.taken_s += one.taken_s;
-    }
-    const double small = std::max(kSmallS, kSmallShare * (end - begin).seconds());
-    if (work.taken_s > small && (!most || work.taken_s > most->taken_s)) most = work;
-  }
-  return most;
-}
-
-namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-/// Loaded before all others: the core, then what needs the libraries that stand in.
-constexpr const char* kPreloaded[] = {"libflopcast_live.so", "libflopcast_preload.so"};
-/// Ranks that fail together have failed for one reason: the least of them is named.
-constexpr auto kFailTogether = std::chrono::milliseconds(100);
-/// So long may a process live that has left the run: another program in its place, say.
-constexpr auto kEndIsKnown = std::chrono::seconds(1);
-/// So long may a rank compute, or load a library, before it is asked after.
-constexpr auto kSilence = std::chrono::seconds(10);
-/// And again after so many times as long.
-constexpr int kRarer = 3;
-/// So long after the first processes of a program others may come: they import much.
-constexpr auto kOthersCome = std::chrono::seconds(60);
-
-/// How ranks lie on the nodes that the machine poses as.
-struct Layout {
-  std::uint32_t ranks = 0, nodes = 0;
-  std::uint32_t of_node() const { return ranks / nodes; }
-};
-
-Result<Layout> layout_of(const LiveRequest& request, const Cluster& cluster) {
-  const auto chips = static_cast<std::uint32_t>(cluster.chips());
-  Layout layout{request.ranks > 0 ? request.ranks : chips, request.nodes};
-  if (layout.ranks > chips) {
-    return usage_error(
-        "--ranks", fmt::format("are {}, and {} has {} chips", layout.ranks, request.cluster, chips),
-        "name a larger cluster");
-  }
-  if (layout.nodes == 0) {
-    const auto of_node =
-        std::min(static_cast<std::uint32_t>(cluster.chips_per_node()), layout.ranks);
-    const bool whole = layout.ranks % of_node == 0;
-    layout.nodes = request.launches || !whole ? 1 : layout.ranks / of_node;
-  }
-  if (layout.ranks % layout.nodes != 0) {
-    return usage_error(
-        "--nodes-as",
-        fmt::format("{} ranks do not fill {} nodes evenly", layout.ranks, layout.nodes),
-        "name a number of nodes that divides them");
-  }
-  return layout;
-}
-
-/// The value of a list of paths, ours before the caller's own.
-std::string before_own(std::string ours, const char* variable) {
-  const char* own = std::getenv(variable);
-  return own && *own ? std::move(ours) + ":" + own : ours;
-}
-
-class LiveRun {
- public:
-  LiveRun(const LiveRequest& request, const LiveObserver& observer, const Cluster& cluster,
-          ClusterWork work, Layout layout)
-      : request_(request),
-        observer_(observer),
-        layout_(layout),
-        work_(std::move(work)),
-        session_(work_, host_times(request_.host)),
-        teller_(cluster, request.cluster, request.timeline) {}
-
-  std::optional<Diagnostic> start(const Cluster& cluster, const Catalog& catalog);
-  std::optional<Diagnostic> drive();
-  Result<LiveReport> report();
-
- private:
-  std::optional<Diagnostic> start_capture(const Cluster& cluster, const MachineFacts& machine);
-  Result<std::map<std::string, std::string>> environment() const;
-  std::optional<Diagnostic> start_ranks(std::map<std::string, std::string> common,
-                                        std::uint16_t port);
-  std::optional<Diagnostic> start_launchers(const std::map<std::string, std::string>& common,
-                                            std::uint16_t port);
-  Command command_of(std::size_t process, std::map<std::string, std::string> environment) const;
-  void look_at_endings();
-  void tell_how_it_goes();
-  bool nobody_may_come() const;
-  std::optional<Diagnostic> deadlock();
-  std::size_t processes() const { return request_.launches ? layout_.nodes : layout_.ranks; }
-  double real_s() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
-
-  const LiveRequest& request_;
-  const LiveObserver& observer_;
-  Layout layout_;
-  Clock::time_point begin_ = Clock::now();
-  ClusterWork work_;
-  Session session_;
-  Remarks remarks_;
-  RunReporter teller_;
-  std::unique_ptr<CaptureWriter> capture_;  // null: nobody wants one
-  std::unique_ptr<Daemon> daemon_;
-  std::unique_ptr<Outputs> outputs_;
-  std::optional<Launcher> launcher_;  // ends its processes before the others go
-  std::optional<LiveFailure> failure_;
-  bool stopped_ = false;
-  Clock::time_point told_at_, heard_at_ = Clock::now(), moved_at_ = Clock::now();
-  Clock::duration silence_ = kSilence;
-  std::uint64_t progress_ = 0;
-};
-
-// --- the start ----------------------------------------------------------------------------------
-
-Result<std::map<std::string, std::string>> LiveRun::environment() const {
-  const fs::path folder = fs::absolute(request_.libraries);
-  std::string preload;
-  for (const char* name : kPreloaded) {
-    const fs::path library = folder / name;
-    std::error_code ignored;
-    if (!fs::exists(library, ignored)) {
-      return Diagnostic{ErrorCode::kBadInput, library.string(), "is not there",
-                        "build the stand-in libraries: ./dev build"};
-    }
-    preload += (preload.empty() ? "" : ":") + library.string();
-  }
-  std::map<std::string, std::string> all = request_.environment;
-  if (!request_.torch_plugin.empty()) all["FLOPCAST_LIVE_TORCH"] = request_.torch_plugin.string();
-  all[kSocketVariable] = daemon_->name();
-  all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
-  all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
-  all["PATH"] = before_own((folder / "bin").string(), "PATH");  // nvidia-smi
-  if (remarks_.is_open()) all[Remarks::kVariable] = remarks_.path();
-  // One core has to do for many ranks; and nobody but this machine is to be found.
-  for (const auto& [name, value] :
-       {std::pair("OMP_NUM_THREADS", "1"), {"GLOO_SOCKET_IFNAME", "lo"}}) {
-    if (!std::getenv(name)) all.try_emplace(name, value);
-  }
-  return all;
-}
-
-std::optional<Diagnostic> LiveRun::start_capture(const Cluster& cluster,
-                                                 const MachineFacts& machine) {
-  if (request_.capture.empty()) return std::nullopt;
-  auto writer = CaptureWriter::create(request_.capture,
-                                      {.cluster = request_.cluster,
-                                       .chip = cluster.chip.name,
-                                       .ranks = layout_.ranks,
-                                       .chips_per_node = machine.devices,
-                                       .memory_bytes = machine.device.memory_bytes,
-                                       .host = request_.host.toml("what this run's host takes"),
-                                       .operators = request_.operators.string(),
-                                       .host_factor = request_.host_factor});
-  if (!writer) return writer.error();
-  capture_ = std::move(*writer);
-  session_.set_listener(capture_.get());
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> LiveRun::start(const Cluster& cluster, const Catalog& catalog) {
-  MachineFacts machine{.device = device_facts(cluster, catalog),
-                       .devices = std::max(layout_.of_node(), 1U),
-                       .chips = layout_.ranks,
-                       .start_ns = request_.start_ns,
-                       .host_factor = request_.host_factor};
-  if (request_.nodes == 0 && !request_.launches)
-    machine.devices = static_cast<std::uint32_t>(cluster.chips_per_node());
-  if (machine.start_ns == 0) {
-    machine.start_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                           std::chrono::system_clock::now().time_since_epoch())
-                           .count();
-  }
-  if (auto problem = start_capture(cluster, machine)) return problem;
-  Result<std::unique_ptr<Daemon>> daemon = Daemon::listen(session_, machine);
-  if (!daemon) return daemon.error();
-  daemon_ = std::move(*daemon);
-  daemon_->set_host(host_costs(request_.host));
-  launcher_.emplace(fmt::format("{}={}", kSocketVariable, daemon_->name()));
-  Result<std::unique_ptr<Outputs>> outputs = Outputs::make(processes(), {1, 2});
-  if (!outputs) return outputs.error();
-  outputs_ = std::move(*outputs);
-  const Result<std::map<std::string, std::string>> common = environment();
-  if (!common) return common.error();
-  const Result<std::uint16_t> port = free_port();
-  if (!port) return port.error();
-  const auto problem =
-      request_.launches ? start_launchers(*common, *port) : start_ranks(*common, *port);
-  outputs_->all_started();
-  return problem;
-}
-
-Command LiveRun::command_of(std::size_t process,
-                            std::map<std::string, std::string> environment) const {
-  Command command;
-  command.words = request_.command;
-  command.environment = std::move(environment);
-  for (const int stream : {0, 1}) command.output[stream] = outputs_->end_of(process, stream);
-  return command;
-}
-
-std::optional<Diagnostic> LiveRun::start_launchers(const std::map<std::string, std::string>& common,
-                                                   std::uint16_t port) {
-  for (std::uint32_t node = 0; node < layout_.nodes; ++node) {
-    auto environment = launcher_environment(node, layout_.nodes, layout_.of_node(), port);
-    environment.insert(common.begin(), common.end());
-    if (auto problem = launcher_->start(command_of(node, std::move(environment)))) return problem;
-  }
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> LiveRun::start_ranks(std::map<std::string, std::string> common,
-                                               std::uint16_t port) {
-  std::vector<ForkedRank> forked;
-  const bool forks = !request_.fork_server.empty();
-  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
-    auto environment = rank_environment(rank, layout_.ranks, layout_.of_node(), port);
-    if (!forks) environment.insert(common.begin(), common.end());
-    Command command = command_of(rank, std::move(environment));
-    if (forks) {
-      forked.push_back({command.environment, {command.output[0], command.output[1]}});
-    } else if (auto problem = launcher_->start(command)) {
-      return problem;
-    }
-  }
-  if (forks) {
-    Command server = command_of(0, std::move(common));
-    server.words = {request_.command.front(), fs::absolute(request_.fork_server).string()};
-    const ForkedProgram program{request_.command[1],
-                                {request_.command.begin() + 2, request_.command.end()},
-                                request_.imports};
-    if (auto problem = launcher_->serve(server, program, forked, observer_.stop)) {
-      stopped_ = observer_.stop && observer_.stop();
-      return stopped_ ? std::nullopt : problem;
-    }
-  }
-  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank)
-    daemon_->expect(static_cast<std::int32_t>(rank), launcher_->pid_of(rank));
-  return std::nullopt;
-}
-
-// --- the run ------------------------------------------------------------------------------------
-
-/// The first process that fails ends the others, as launchers do.
-void LiveRun::look_at_endings() {
-  std::vector<Ending> endings = launcher_->ended();
-  const auto failed = [](const Ending& ending) { return ending.status != 0; };
-  if (!failure_ && std::any_of(endings.begin(), endings.end(), failed)) {
-    std::this_thread::sleep_for(kFailTogether);
-    const std::vector<Ending> more = launcher_->ended();
-    endings.insert(endings.end(), more.begin(), more.end());
-    const auto first =
-        std::min_element(endings.begin(), endings.end(), [&](const Ending& a, const Ending& b) {
-          return failed(a) != failed(b) ? failed(a) : a.process < b.process;
-        });
-    failure_ = LiveFailure{request_.launches ? -1 : static_cast<std::int32_t>(first->process),
-                           first->status, outputs_->last_line(first->process)};
-    launcher_->end_all();
-  }
-  if (request_.launches) return;
-  for (const Ending& ending : endings) daemon_->gone(static_cast<std::int32_t>(ending.process));
-}
-
-void LiveRun::tell_how_it_goes() {
-  const Clock::time_point now = Clock::now();
-  if (now - told_at_ < std::chrono::milliseconds(200)) return;
-  told_at_ = now;
-  // Threads that only look again and again whether something has come are no sign of life.
-  if (session_.progress() != progress_) {
-    progress_ = session_.progress();
-    heard_at_ = now;
-    silence_ = kSilence;
-  }
-  if (observer_.status) {
-    outputs_->show(observer_.status(teller_.end(), real_s(), layout_.ranks, session_.waiting()));
-  }
-  if (!observer_.notice || now - heard_at_ < silence_) return;
-  silence_ *= kRarer;
-  const double since_s = std::chrono::duration<double>(now - heard_at_).count();
-  const std::string who = daemon_->who_is_waited_for(since_s);
-  if (who.empty()) return;
-  observer_.notice(
-      fmt::format("nothing has gone on for {:.0f} s of real time, and {} of {} ranks wait\n{}",
-                  since_s, session_.waiting(), layout_.ranks, who));
-}
-
-/// A launcher that says nowhere how many ranks it starts may start another.
-bool LiveRun::nobody_may_come() const {
-  return daemon_->all_are_known() || Clock::now() - heard_at_ > kOthersCome;
-}
-
-/// Only one that lasts: a rank that has left the run, and whose end is not known yet, says better why.
-std::optional<Diagnostic> LiveRun::deadlock() {
-  const Clock::time_point now = Clock::now();
-  const std::string wait = session_.deadlock();
-  const bool stuck =
-      !wait.empty() && daemon_->alive() > 0 && launcher_->running() > 0 && nobody_may_come();
-  if (!stuck) moved_at_ = now;
-  if (now - moved_at_ < kEndIsKnown) return std::nullopt;
-  return Diagnostic{ErrorCode::kNoAnswer, "live run", "all wait, and nobody can go on:\n" + wait,
-                    "a collective that a rank never joins, or joins in another order, does this"};
-}
-
-std::optional<Diagnostic> LiveRun::drive() {
-  while (launcher_->running() > 0 && !stopped_) {
-    if (auto problem = daemon_->step()) return problem;
-    teller_.take(session_, session_.horizon());
-    look_at_endings();
-    tell_how_it_goes();
-    stopped_ = observer_.stop && observer_.stop();
-    if (auto problem = deadlock()) return problem;
-  }
-  if (stopped_) launcher_->end_all();
-  outputs_->finish();
-  return work_.problem();
-}
-
-Result<LiveReport> LiveRun::report() {
-  session_.advance();  // what is under way ends, though nobody waits for it
-  teller_.take(session_, Time::max());
-  LiveReport report = teller_.report(work_, session_);
-  report.cluster = request_.cluster;
-  report.status = failure_ ? failure_->status : 0;
-  report.failure = failure_;
-  for (const Restart& restart : session_.restarts())
-    report.restarts.push_back({restart.rank, restart.at});
-  report.stopped = stopped_;
-  report.host_spread = request_.host_factor == 0 ? request_.host.spread : 0;
-  for (LiveRank& rank : report.ranks) rank.most_memory = daemon_->most_memory(rank.rank);
-  report.unsupported = remarks_.unsupported();
-  TaintSummary taint = daemon_->taint();
-  report.tainted_reads = taint.reads;
-  report.tainted_where = std::move(taint.first);
-  report.values_end = std::move(taint.origins);
-  report.assumed = taint.assumed;
-  report.host_work = host_work_of(report.ranks, daemon_->host_work());
-  report.real_s = real_s();
-  if (capture_) {
-    session_.set_listener(nullptr);
-    if (const auto written = capture_->commit(report); !written) return written.error();
-  }
-  return report;
-}
-
-}  // namespace
 
 namespace {
 
@@ -396,6 +31,29 @@ std::optional<Diagnostic> take_host(const Cluster& cluster, LiveRequest& request
   return std::nullopt;
 }
 
+Result<LiveReport> run_folded(const LiveRequest& request, const Catalog& catalog,
+                              const LiveObserver& observer, const Cluster& cluster, Layout layout,
+                              const Folding& folding) {
+  Result<ClusterWork> work = ClusterWork::make(cluster, catalog, request.operators);
+  if (!work) return work.error();
+  std::vector<std::int32_t> ranks(layout.ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::erase_if(ranks, [&folding](std::int32_t rank) { return !folding.is_there(rank); });
+  const auto there = static_cast<std::uint32_t>(ranks.size());
+  if (request.fold != Fold::kOff) {
+    if (auto problem = memory_problem(there, true, true)) return *problem;
+  }
+  LiveRun run(request, observer, cluster, std::move(*work), layout, folding, std::move(ranks));
+  std::optional<Witness> witness;
+  if (folding.folds()) {
+    witness.emplace(folding);
+    run.watch({&*witness, [&witness] { return witness->problem(); }, {}});
+  }
+  if (auto problem = run.start(cluster, catalog)) return *problem;
+  if (auto problem = run.drive()) return *problem;
+  return run.report();
+}
+
 }  // namespace
 
 Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
@@ -404,14 +62,11 @@ Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
   if (!cluster) return cluster.error();
   const Result<Layout> layout = layout_of(request, *cluster);
   if (!layout) return layout.error();
-  Result<ClusterWork> work = ClusterWork::make(*cluster, catalog, request.operators);
-  if (!work) return work.error();
   LiveRequest filled = request;
   if (auto problem = take_host(*cluster, filled)) return *problem;
-  LiveRun run(filled, observer, *cluster, std::move(*work), *layout);
-  if (auto problem = run.start(*cluster, catalog)) return *problem;
-  if (auto problem = run.drive()) return *problem;
-  return run.report();
+  const Result<Folding> folding = find_folding(filled, catalog, observer, *cluster, *layout);
+  if (!folding) return folding.error();
+  return run_folded(filled, catalog, observer, *cluster, *layout, *folding);
 }
 
 }  // namespace flopcast

@@ -58,6 +58,8 @@ struct LiveMemory {
 };
 /// @param forked ranks share what they import
 LiveMemory live_memory(std::uint32_t ranks, bool forked, bool with_torch);
+/// That the machine has less than that.
+std::optional<Diagnostic> memory_problem(std::uint32_t ranks, bool forked, bool with_torch);
 
 /// What keeps any live run from starting here: shared memory that has no name. None if nothing does.
 std::optional<Diagnostic> live_obstacle();

@@ -64,12 +64,18 @@ std::optional<Diagnostic> check_torch(const LivePython& python) {
       "install one with CUDA; it needs no GPU: pip install --force-reinstall torch"};
 }
 
-std::optional<Diagnostic> check_memory(const LiveMemory& memory, std::uint32_t ranks) {
-  if (memory.needed <= memory.available) return std::nullopt;
-  return Diagnostic{ErrorCode::kTooLarge, "memory",
-                    fmt::format("{} need about {}, and {} are free", counted(ranks, "rank"),
-                                short_bytes(memory.needed), short_bytes(memory.available)),
-                    "start fewer with --ranks, or end other programs"};
+/// Ranks can stand for others where Flopcast makes them, and PyTorch tells who is in which group.
+std::optional<Diagnostic> check_fold(const LiveProgram& program, const LiveRequest& request,
+                                     bool torch) {
+  if (program.launches) {
+    return usage_error("--fold", "is not for programs that a launcher starts: it starts every rank",
+                       "leave the launcher out: flopcast run --fold auto --ranks N SCRIPT");
+  }
+  if (request.fork_server.empty() || !torch) {
+    return usage_error("--fold", "is for scripts of PyTorch that run as several ranks of one fork server",
+                       "leave --no-fork-server out; a script that imports no torch needs no --fold");
+  }
+  return std::nullopt;
 }
 
 /// Words with commas between them.
@@ -158,8 +164,12 @@ Result<LiveRequest> live_request(const LiveProgram& program,
     request.fork_server = *server;
     if (torch) request.imports = {"torch"};
   }
-  if (auto problem = check_memory(live_memory(ranks, !request.fork_server.empty(), torch), ranks))
+  request.fold = program.fold;
+  if (request.fold != Fold::kOff) {
+    if (auto problem = check_fold(program, request, torch)) return *problem;
+  } else if (auto problem = memory_problem(ranks, !request.fork_server.empty(), torch)) {
     return *problem;
+  }
   request.environment = {{"FLOPCAST_LIVE_VALUES", program.values}};
   return request;
 }

@@ -23,6 +23,7 @@ struct LiveProgram {
   std::uint32_t ranks = 0, nodes = 0;
   unsigned cuda = 0;
   bool no_fork_server = false;
+  Fold fold = Fold::kOff;
 };
 
 /// Errors: no script, a script that is not there, no PyTorch where the script wants it or one without CUDA, no

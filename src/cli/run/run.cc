@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 struct RunCommand {
   LiveProgram program;
   bool doctor = false, launcher = false;
-  std::string start;
+  std::string start, fold = "off";
   std::vector<std::string> sweep;  // clusters that the run is timed on afterwards
   LiveFiles files;
 };
@@ -41,6 +41,10 @@ std::optional<Diagnostic> check(const RunCommand& command) {
   if (!command.sweep.empty() && command.files.capture.empty()) {
     return usage_error("--sweep", "times the run again from a file, and none is named",
                        "name one with --capture");
+  }
+  if (command.fold != "off" && !command.files.capture.empty()) {
+    return usage_error("--capture", "keeps the calls of every rank, and --fold leaves ranks out",
+                       "leave one of the two out");
   }
   for (const std::string& cluster : command.sweep) {
     if (const Result<Cluster> known = Catalog::builtin().cluster(cluster); !known)
@@ -124,6 +128,9 @@ int run_program(Io& io, RunCommand command) {
 int run_run(Io& io, const CLI::App& parsed, RunCommand command) {
   command.program.words = parsed.remaining();
   command.program.launches = command.launcher;
+  command.program.fold = command.fold == "auto" ? Fold::kAuto
+                         : command.fold == "dp" ? Fold::kData
+                                                : Fold::kOff;
   std::vector<std::string>& words = command.program.words;
   // A later `--` is the script's own.
   std::replace(words.begin(), words.end(), std::string(kLauncherFollows), std::string("--"));
@@ -184,6 +191,13 @@ void add_run_options(CLI::App& app, RunCommand& command) {
          "What operators and kernels of your own do, as catalog/live/operators.toml says it of "
          "those that are known; these go first")
       ->type_name("FILE.toml");
+  app.add_option("--fold", command.fold,
+                 "Which ranks may stand for others, so that not all have to run: off; dp, replicas "
+                 "of a model; auto, all that do everything together. Which those are is found: the "
+                 "first rank, and some others, run alone up to their first step before")
+      ->type_name("off|auto|dp")
+      ->check(CLI::IsMember({"off", "auto", "dp"}))
+      ->capture_default_str();
   app.add_flag("--no-fork-server", program.no_fork_server,
                "Start every rank alone, instead of loading PyTorch once for all");
   as_output(app.add_option("--capture", command.files.capture,

@@ -75,6 +75,11 @@ enum class Act : std::uint8_t {
   kWaitsFor,  ///< of the kIdle that follows: it is woken at a channel, too. word: the channel's key, wakes of it
   ///< that the thread knows of
   kWakes,  ///< threads of other processes that wait at a channel. word: its key, which wake of it this is
+
+  // Of runs whose ranks stand for others (engine/session/folding.h).
+  kMembers,  ///< signature: ranks of the run (ranks.h) that a communicator is of which is made next; word: its
+  ///< number. Or that the program puts together, and after a space what for; word: 0
+  kPeer,     ///< the program is about to send to a rank, or to receive from it, alone. word: rank of the run
 };
 
 /// What may be asked of a device, at the thread's time.

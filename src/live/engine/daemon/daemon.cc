@@ -201,8 +201,9 @@ void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
     const auto most = static_cast<std::int32_t>(chips_);
     const std::int64_t starts = std::max<std::int64_t>(std::int64_t{hello.rank} + 1, hello.ranks);
     if (!problem) problem = too_many(starts);
-    // A launcher's ranks are known by the first that comes.
-    const std::int32_t all = hello.rank < 0 ? 0 : std::min(hello.ranks, most);
+    // A launcher's ranks are known by the first that comes; of others that are expected, not all may be there.
+    const bool tells = hello.rank >= 0 && !all_known_;
+    const std::int32_t all = tells ? std::min(hello.ranks, most) : 0;
     for (std::int32_t rank = 0; rank < all; ++rank) {
       if (!is_known(rank)) expect(rank);
     }

@@ -71,6 +71,18 @@ Meeting& Session::State::meeting_of(Membership& member, const Record& record) {
   return meeting;
 }
 
+/// Who is not there comes when those that are like it do, so only they can meet it alone.
+std::optional<Diagnostic> Session::State::stranger_in(const std::vector<std::int32_t>& both) const {
+  if ((folding.is_there(both[0]) && folding.is_there(both[1])) ||
+      folding.are_alike(both[0], both[1]))
+    return std::nullopt;
+  return Diagnostic{ErrorCode::kNoAnswer, "live run",
+                    fmt::format("rank {} sends to rank {}, and only one of them is there: the other "
+                                "is like ranks that do something else",
+                                both[0], both[1]),
+                    "fold less: --fold dp, or --fold off"};
+}
+
 /// The first rank has come: a hub for all, and what they do together.
 std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
                                                        const Membership& member,
@@ -89,7 +101,14 @@ std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
   } else {
     meeting.what = {op, bytes, ranks};
   }
-  meeting.expected = meeting.what.ranks.size();
+  if (folding.alone) meeting.what.ranks = {ranks[member.rank]};
+  meeting.expected = groups[member.group].there;
+  if (is_of_two(op) && !folding.alone) {
+    const std::vector<std::int32_t>& both = meeting.what.ranks;
+    if (auto problem = stranger_in(both)) return problem;
+    meeting.expected = static_cast<std::size_t>(folding.is_there(both[0])) +
+                       static_cast<std::size_t>(folding.is_there(both[1]));
+  }
   const std::uint32_t name = names.intern(word_for(meeting.what.op));
   NewTask hub{hubs, TaskKind::kRendezvous, name};
   hub.joins = static_cast<std::uint32_t>(meeting.expected);

@@ -91,6 +91,9 @@ std::string Session::State::lines_of(const Meeting& meeting,
 std::string Session::State::deadlock() const {
   std::string text;
   std::map<std::int32_t, bool> missed;
+  const auto keep_there = [this](std::vector<std::int32_t>& ranks) {
+    std::erase_if(ranks, [this](std::int32_t rank) { return rank >= 0 && !folding.is_there(rank); });
+  };
   const auto tell = [&](const Meeting& meeting) {
     std::vector<std::int32_t> there, behind, missing = meeting.what.ranks;
     for (const Comer& comer : meeting.come) {
@@ -109,6 +112,7 @@ std::string Session::State::deadlock() const {
       text += fmt::format("; {} called it behind work that has not ended{}", ranks_in_words(behind),
                           lines_of(meeting, behind));
     }
+    keep_there(missing);
     if (!missing.empty()) text += fmt::format("; {} never called it", ranks_in_words(missing));
     text += '\n';
     for (const std::int32_t rank : missing) missed[rank] = true;
@@ -126,15 +130,17 @@ std::string Session::State::deadlock() const {
   for (const auto& [key, splitting] : splittings) {
     std::vector<std::int32_t> missing = groups[key.group].ranks;
     for (const Splitting::Part& part : splitting.parts) std::erase(missing, part.chip);
+    keep_there(missing);
     text += fmt::format("split of communicator {} of {}; {} never called it\n", key.group,
                         ranks_in_words(groups[key.group].ranks), ranks_in_words(missing));
   }
   for (std::size_t index = 0; index < groups.size(); ++index) {
     const std::vector<std::int32_t>& ranks = groups[index].ranks;
     std::vector<std::int32_t> came;
-    std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(came),
-                 [](std::int32_t rank) { return rank >= 0; });
-    if (came.empty() || came.size() == ranks.size()) continue;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      if (groups[index].come[rank]) came.push_back(ranks[rank]);
+    }
+    if (came.empty() || came.size() == groups[index].there) continue;
     text += fmt::format("communicator {} of {} ranks is made by {} alone\n", index, ranks.size(),
                         ranks_in_words(came));
   }

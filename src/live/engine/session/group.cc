@@ -5,9 +5,12 @@
 #include <tuple>
 
 #include "live/engine/session/state.h"
+#include "live/wire/ranks.h"
 
 namespace flopcast::live {
 namespace {
+
+constexpr std::size_t kMostMembers = std::size_t{1} << 22;
 
 Diagnostic wrong_group(const Process& process, std::string what) {
   return {ErrorCode::kBadInput, fmt::format("rank {}", process.rank), std::move(what),
@@ -33,30 +36,66 @@ std::int32_t Session::State::chip_of(Process& process, std::uint16_t device) con
   return process.rank + device - *process.home;
 }
 
+/// What a folded run's process says of a communicator that it is about to make.
+std::optional<Diagnostic> Session::State::tell_members(Process& process, const Record& record,
+                                                       std::string_view signature) {
+  if (!folding.folds() || record.word[0] == 0) return std::nullopt;
+  const std::size_t most = folding.alone ? kMostMembers : folding.alike.size();
+  std::optional<std::vector<std::int32_t>> ranks = ranks_of_text(signature, most);
+  const auto beyond = [most](std::int32_t rank) { return static_cast<std::size_t>(rank) >= most; };
+  if (!ranks || std::any_of(ranks->begin(), ranks->end(), beyond))
+    return wrong_group(process, "makes a communicator of ranks that the run does not have");
+  process.told_members[record.word[0]] = std::move(*ranks);
+  return std::nullopt;
+}
+
+/// Its ranks as far as they are known, and how many of them are there.
+void Session::State::set_members(Group& group, std::size_t size, Process& process,
+                                 std::uint64_t communicator) {
+  auto told = process.told_members.extract(communicator);
+  if (told && told.mapped().size() == size) {
+    group.ranks = std::move(told.mapped());
+  } else {
+    group.ranks.assign(size, -1);
+  }
+  group.come.assign(size, false);
+  const auto is_there = [this](std::int32_t rank) { return rank < 0 || folding.is_there(rank); };
+  group.there = folding.alone ? 1
+                              : static_cast<std::size_t>(std::count_if(group.ranks.begin(),
+                                                                       group.ranks.end(), is_there));
+}
+
 std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& thread,
                                                      const Record& record, std::string_view name) {
   const std::size_t rank = record.word[1], size = record.word[2];
   const std::uint32_t index = group_of(name);
   Group& group = groups[index];
   if (group.made == kNoGrowingTask) {
+    set_members(group, size, process, record.word[0]);
     NewTask hub{hubs, TaskKind::kRendezvous, names.intern("communicator")};
-    hub.joins = static_cast<std::uint32_t>(size);
-    group.ranks.assign(size, -1);
+    hub.joins = static_cast<std::uint32_t>(group.there);
     group.made = run.add(hub);
     run.keep(group.made);
   }
-  if (group.ranks.size() != size || rank >= size || group.ranks[rank] >= 0) {
+  if (group.ranks.size() != size || rank >= size || group.come[rank]) {
     return wrong_group(process, fmt::format("joins a communicator of {} as rank {} of {}",
                                             group.ranks.size(), rank, size));
   }
   const std::int32_t chip = chip_of(process, record.device);
-  if (std::find(group.ranks.begin(), group.ranks.end(), chip) != group.ranks.end()) {
+  if (group.ranks[rank] >= 0 && group.ranks[rank] != chip) {
+    return wrong_group(process,
+                       fmt::format("joins a communicator as its rank {}, which is rank {} of the run",
+                                   rank, group.ranks[rank]));
+  }
+  if (group.ranks[rank] < 0 &&
+      std::find(group.ranks.begin(), group.ranks.end(), chip) != group.ranks.end()) {
     return wrong_group(
         process, fmt::format("joins a communicator as rank {} of {} on a GPU that another of its "
                              "ranks is on: NCCL finds a duplicate GPU",
                              rank, size));
   }
   group.ranks[rank] = chip;
+  group.come[rank] = true;
   if (rank == 0) group.order = mixed(static_cast<std::uint64_t>(process.rank), record.word[0]);
   process.members[record.word[0]] = {index, static_cast<std::uint32_t>(rank), 0, 0, {}};
   const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "make communicator");
@@ -82,7 +121,7 @@ std::optional<Diagnostic> Session::State::split_group(Process& process, std::uin
     return wrong_group(process, "splits a communicator that it has not made");
   Membership& own = member->second;
   const CallKey key{own.group, CallKey::kAll, CallKey::kAll, own.splits++};
-  const std::size_t size = groups[own.group].ranks.size();
+  const std::size_t size = groups[own.group].there;
   Splitting& splitting = splittings[key];
   if (splitting.parts.empty()) {
     NewTask hub{hubs, TaskKind::kRendezvous, names.intern("split communicator")};
@@ -117,13 +156,27 @@ void Session::State::make_parts(const CallKey& key, Splitting splitting) {
   for (const Splitting::Part& part : splitting.parts) {
     if (!is_in(part)) continue;
     const std::uint32_t index = group_of(fmt::format("{}/{}:{}", parent, key.number, part.colour));
-    groups[index].made = splitting.hub;
-    std::vector<std::int32_t>& ranks = groups[index].ranks;
-    if (ranks.empty())
-      groups[index].order = mixed(static_cast<std::uint64_t>(part.chip), part.communicator);
-    processes[part.process].members[part.communicator] = {
-        index, static_cast<std::uint32_t>(ranks.size()), 0, 0, {}};
-    ranks.push_back(part.chip);
+    Group& group = groups[index];
+    Process& process = processes[part.process];
+    if (group.made == kNoGrowingTask) {
+      group.made = splitting.hub;
+      group.order = mixed(static_cast<std::uint64_t>(part.chip), part.communicator);
+      const auto is_of = [&](const Splitting::Part& other) { return other.colour == part.colour; };
+      const auto come = std::count_if(splitting.parts.begin(), splitting.parts.end(), is_of);
+      const auto told = process.told_members.find(part.communicator);
+      const auto size = told == process.told_members.end() ? static_cast<std::size_t>(come)
+                                                           : told->second.size();
+      set_members(group, size, process, part.communicator);
+    }
+    // In a folded run ranks come in their order, but not all of them.
+    const auto known = std::find(group.ranks.begin(), group.ranks.end(), part.chip);
+    const auto place = known != group.ranks.end()
+                           ? known
+                           : std::find(group.ranks.begin(), group.ranks.end(), -1);
+    *place = part.chip;
+    group.come[static_cast<std::size_t>(place - group.ranks.begin())] = true;
+    process.members[part.communicator] = {
+        index, static_cast<std::uint32_t>(place - group.ranks.begin()), 0, 0, {}};
   }
   for (const Splitting::Part& part : splitting.parts) {
     if (!is_in(part)) continue;

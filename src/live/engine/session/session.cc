@@ -190,6 +190,10 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       process.events.erase(record.word[0]);
       break;
     }
+    case Act::kMembers:
+      return tell_members(process, record, signature);
+    case Act::kPeer:
+      break;
     case Act::kMakeGroup:
       return join_group(process, thread, record, signature);
     case Act::kWaitGroup:
@@ -515,6 +519,8 @@ std::uint32_t Session::add_process(std::int32_t rank) {
 }
 
 void Session::set_listener(SessionListener* listener) { state_->listener = listener; }
+
+void Session::set_folding(Folding folding) { state_->folding = std::move(folding); }
 
 void Session::set_node(std::uint32_t devices) { state_->devices_of_node = std::max(devices, 1U); }
 

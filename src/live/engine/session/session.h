@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "flopcast/engine/growing.h"
+#include "live/engine/session/folding.h"
 #include "live/engine/session/work.h"
 
 namespace flopcast::live {
@@ -126,6 +127,8 @@ class Session {
   /// time-out has been passed over.
   Time present() const;
 
+  /// Before the first process comes: which ranks are there.
+  void set_folding(Folding folding);
   /// So many devices has a node, which ranks fill one after the other.
   void set_node(std::uint32_t devices);
   /// Its number in the system.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "live/engine/session/device_use.h"
+#include "live/engine/session/folding.h"
 #include "live/engine/session/session.h"
 
 namespace flopcast::live {
@@ -137,6 +138,8 @@ struct Process {
   std::map<std::uint16_t, std::vector<const Stream*>> heeding;
   std::map<std::uint64_t, RecordedEvent> events;          ///< as last recorded
   std::unordered_map<std::uint64_t, Membership> members;  ///< by communicator
+  std::unordered_map<std::uint64_t, std::vector<std::int32_t>>
+      told_members;  ///< by communicator: ranks of the run, before it is made
   std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
   std::unordered_map<std::uint32_t, GrowingTask> watched;  ///< by number of the record, kept
   Time beside;  ///< time of its transfers that kernels have not run beside yet
@@ -148,6 +151,8 @@ struct Process {
 struct Group {
   std::string name;
   std::vector<std::int32_t> ranks;    ///< of the run; -1: has not come yet
+  std::vector<bool> come;             ///< by rank in it: has made it
+  std::size_t there = 0;              ///< of its ranks: those that come at all
   std::uint64_t order = 0;            ///< tells it from others, in every run alike
   GrowingTask made = kNoGrowingTask;  ///< hub that all ranks join when they make it; kept
   std::uint32_t words = 0;            ///< name that its ranks make together, once they call: "0,1"
@@ -200,6 +205,7 @@ struct Session::State {
 
   Work& work;
   HostTimes times;
+  Folding folding;
   SessionListener* listener = nullptr;
   GrowingRun run;
   StringTable names;
@@ -304,6 +310,9 @@ struct Session::State {
   // group.cc: communicators
   std::uint32_t group_of(std::string_view name);
   std::int32_t chip_of(Process& process, std::uint16_t device) const;
+  std::optional<Diagnostic> tell_members(Process& process, const Record& record,
+                                         std::string_view signature);
+  void set_members(Group& group, std::size_t size, Process& process, std::uint64_t communicator);
   std::optional<Diagnostic> join_group(Process& process, Thread& thread, const Record& record,
                                        std::string_view name);
   std::optional<Diagnostic> wait_group(Process& process, Thread& thread, const Record& record);
@@ -313,6 +322,7 @@ struct Session::State {
 
   // collective.cc: their calls
   Meeting& meeting_of(Membership& member, const Record& record);
+  std::optional<Diagnostic> stranger_in(const std::vector<std::int32_t>& both) const;
   std::optional<Diagnostic> open_meeting(const Process& process, const Membership& member,
                                          const Record& record, Meeting& meeting);
   std::optional<Diagnostic> disagreement(Meeting& meeting) const;
@@ -342,9 +352,5 @@ struct Session::State {
   std::string lines_of(const Meeting& meeting, const std::vector<std::int32_t>& ranks) const;
   std::string deadlock() const;
 };
-
-/// In words, for people.
-std::string_view word_for(Collective op);
-Collective op_of(std::uint64_t word);
 
 }  // namespace flopcast::live

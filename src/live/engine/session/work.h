@@ -19,6 +19,11 @@ struct Transfer {
   std::vector<std::int32_t> ranks;  ///< of the run, in the order of the communicator
 };
 
+/// In words, for people.
+std::string_view word_for(Collective op);
+/// Of Record::word[1] of a call.
+Collective op_of(std::uint64_t word);
+
 /// Prices and links. Deterministic: the same questions, the same answers.
 class Work {
  public:

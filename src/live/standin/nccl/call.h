@@ -17,7 +17,8 @@ struct Call {
   Element element = Element::kInt8;
   Reduction reduction = Reduction::kSum;
   std::vector<std::byte> scalar = {};  ///< of kScaledSum: this rank's elements are multiplied by it
-  int peer = 0;                        ///< or root
+  int peer = 0;                        ///< or root, or who gives in its place
+  bool nobody_gives = false;           ///< the root is not there, and nobody has what it would give
 };
 
 /// Between two members, not of all.

@@ -5,6 +5,7 @@
 
 #include "live/standin/api/api.h"
 #include "live/standin/nccl/communicator.h"
+#include "live/standin/nccl/members.h"
 #include "live/standin/nccl/reduce.h"
 #include "live/standin/shim/stream.h"
 
@@ -67,6 +68,12 @@ int communicate(void* handle, Call call, int type, int reduction, void* stream) 
   record.word[2] = bytes_counted(call, own->party->size);
   record.word[3] = static_cast<std::uint64_t>(call.reduction) << 40 |
                    static_cast<std::uint64_t>(call.element) << 32;
+  if (call.op == Collective::kBroadcast || call.op == Collective::kScatter) {
+    const int giver = own->party->voice_of(call.peer);
+    // Who is alone has what it would get.
+    call.nobody_gives = giver != call.peer && !Folded::get()->alone();
+    call.peer = giver;
+  }
   send_or_collect(*own, call, record, stream);
   return kNcclSuccess;
 }

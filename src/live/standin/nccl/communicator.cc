@@ -12,6 +12,7 @@
 #include "live/standin/api/api.h"
 #include "live/standin/clock/who.h"
 #include "live/standin/link/link.h"
+#include "live/standin/nccl/members.h"
 #include "live/standin/shim/stream.h"
 
 namespace flopcast::live {
@@ -45,23 +46,73 @@ std::string name_in(const UniqueId& id) {
   return attempt && std::atoi(attempt) > 0 ? name + '@' + attempt : name;
 }
 
-Communicator* new_communicator(std::string name, int rank, int size, int device) {
+/// What libraries of processes set of ncclConfig_t: the name that they give a communicator.
+std::string_view title_in(const void* config) {
+  constexpr std::size_t kTitleAt = 48;  // since NCCL 2.27
+  std::size_t bytes = 0;
+  if (config) std::memcpy(&bytes, config, sizeof bytes);
+  if (bytes < kTitleAt + sizeof(char*)) return {};
+  const char* title = nullptr;
+  std::memcpy(&title, static_cast<const char*>(config) + kTitleAt, sizeof title);
+  return title ? title : std::string_view();
+}
+
+/// Of a folded run: who is a member, and whose bytes theirs are.
+struct Standing {
+  std::vector<std::int32_t> ranks;  ///< of the run; empty: all are there
+  std::vector<int> voices;
+};
+
+/// Who stands for whom in a communicator; none if nobody knows who its members are.
+/// @param size 0: known only when all have split
+std::optional<Standing> standing_in(std::string_view title, int size, int rank) {
+  const Folded* const folded = Folded::get();
+  if (!folded) return Standing();
+  std::vector<std::int32_t> ranks = folded->ranks_of(title);
+  if (!ranks.empty() && (size == 0 || ranks.size() == static_cast<std::size_t>(size))) {
+    std::vector<int> voices = folded->voices(ranks);
+    return Standing{std::move(ranks), std::move(voices)};
+  }
+  // Two that send and receive: both are there, but where one is alone.
+  if (size == 1 || size == 2) {
+    if (!folded->alone()) return Standing();
+    return Standing{{}, std::vector<int>(static_cast<std::size_t>(size), rank)};
+  }
+  std::fprintf(stderr,
+               "flopcast: error: a communicator is made whose ranks are not known: --fold wants "
+               "torch.distributed's own groups; run without it\n");
+  return std::nullopt;
+}
+
+Communicator* new_communicator(std::uint64_t number, std::string name, int rank, int size,
+                               int device, std::vector<int> voices) {
   auto* const made = new Communicator;
-  made->party = std::make_unique<Party>(++communicators_made, std::move(name), rank, size);
+  made->party = std::make_unique<Party>(number, std::move(name), rank, size, std::move(voices));
   made->device = device;
   return made;
 }
 
-int make_communicator(void** handle, int size, std::string name, int rank, int device) {
+int make_communicator(void** handle, int size, std::string name, int rank, int device,
+                      const void* config = nullptr) {
   if (!handle || rank < 0 || rank >= size) return kNcclInvalidArgument;
-  Communicator* const made = new_communicator(std::move(name), rank, size, device);
+  std::optional<Standing> standing = standing_in(title_in(config), size, rank);
+  if (!standing) return kNcclInvalidUsage;
+  const std::uint64_t number = ++communicators_made;
+  if (!standing->ranks.empty()) say_members(number, standing->ranks);
+  Communicator* const made = new_communicator(number, std::move(name), rank, size, device,
+                                              std::move(standing->voices));
   *handle = made;
   join_or_collect(*made);
   return kNcclSuccess;
 }
 
-int split_communicator(Communicator& parent, int colour, int key, void** handle) {
+int split_communicator(Communicator& parent, int colour, int key, void** handle,
+                       const void* config) {
+  std::optional<Standing> standing = Standing();
+  if (colour >= 0) standing = standing_in(title_in(config), 0, 0);
+  if (!standing) return kNcclInvalidUsage;
   const std::uint64_t number = ++communicators_made;
+  if (!standing->ranks.empty()) say_members(number, standing->ranks);
   Record record = record_on(nullptr, Act::kSplitGroup);
   record.word[0] = parent.party->communicator;
   record.word[1] = static_cast<std::uint64_t>(static_cast<std::int64_t>(colour));
@@ -71,14 +122,12 @@ int split_communicator(Communicator& parent, int colour, int key, void** handle)
   const std::uint64_t split_number = parent.splits++;
   *handle = nullptr;
   if (colour < 0) return kNcclSuccess;
-  auto* const made = new Communicator;
   // As the session names it: no two parts of the run have the same name.
-  made->party = std::make_unique<Party>(
-      number,
-      parent.party->name + '/' + std::to_string(split_number) + ':' + std::to_string(colour),
-      static_cast<int>(place >> 32), static_cast<int>(place & 0xffffffff));
-  made->device = parent.device;
-  *handle = made;
+  std::string name =
+      parent.party->name + '/' + std::to_string(split_number) + ':' + std::to_string(colour);
+  *handle = new_communicator(number, std::move(name), static_cast<int>(place >> 32),
+                             static_cast<int>(place & 0xffffffff), parent.device,
+                             std::move(standing->voices));
   return kNcclSuccess;
 }
 
@@ -124,13 +173,14 @@ FLOPCAST_API int ncclCommInitRank(void** handle, int size, UniqueId id, int rank
   return make_communicator(handle, size, name_in(id), rank, current_device());
 }
 /// A communicator that is asked not to block is ready when the call returns, which that allows.
-FLOPCAST_API int ncclCommInitRankConfig(void** handle, int size, UniqueId id, int rank, void*) {
-  return make_communicator(handle, size, name_in(id), rank, current_device());
+FLOPCAST_API int ncclCommInitRankConfig(void** handle, int size, UniqueId id, int rank,
+                                        void* config) {
+  return make_communicator(handle, size, name_in(id), rank, current_device(), config);
 }
 FLOPCAST_API int ncclCommInitRankScalable(void** handle, int size, int rank, int ids, UniqueId* id,
-                                          void*) {
+                                          void* config) {
   if (ids < 1 || !id) return kNcclInvalidArgument;
-  return make_communicator(handle, size, name_in(*id), rank, current_device());
+  return make_communicator(handle, size, name_in(*id), rank, current_device(), config);
 }
 /// All ranks are devices of this process.
 FLOPCAST_API int ncclCommInitAll(void** handles, int size, const int* devices) {
@@ -141,9 +191,10 @@ FLOPCAST_API int ncclCommInitAll(void** handles, int size, const int* devices) {
     make_communicator(&handles[rank], size, name, rank, devices ? devices[rank] : rank);
   return end_group();
 }
-FLOPCAST_API int ncclCommSplit(void* parent, int colour, int key, void** handle, void*) {
+FLOPCAST_API int ncclCommSplit(void* parent, int colour, int key, void** handle,
+                               void* config) {
   if (!parent || !handle) return kNcclInvalidArgument;
-  return split_communicator(*communicator_of(parent), colour, key, handle);
+  return split_communicator(*communicator_of(parent), colour, key, handle, config);
 }
 FLOPCAST_API int ncclCommShrink(void* parent, int* without, int count, void** handle, void*, int) {
   if (!parent || !handle || count < 0 || (count > 0 && !without)) return kNcclInvalidArgument;

@@ -1,4 +1,5 @@
 // Calls between ncclGroupStart and ncclGroupEnd go out together.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -40,8 +41,25 @@ void bring_bytes(const std::vector<Collected>& calls) {
   for (const Collected& one : calls) payload.give(*one.communicator->party, one.call);
 }
 
+/// Ranks that broadcast in turn gather what each of them has: who is not there would give what the one gives that stands
+/// for it.
+void give_for_absent_roots(std::vector<Collected>& calls) {
+  for (Collected& one : calls) {
+    if (!one.call.nobody_gives) continue;
+    const auto own = std::find_if(calls.begin(), calls.end(), [&one](const Collected& other) {
+      return other.communicator == one.communicator && other.call.op == one.call.op &&
+             !other.call.nobody_gives && other.call.peer == other.communicator->party->rank &&
+             other.call.count == one.call.count && other.call.element == one.call.element;
+    });
+    if (own == calls.end()) continue;
+    one.call.nobody_gives = false;
+    one.call.send = own->call.send;
+  }
+}
+
 void send_calls() {
-  const std::vector<Collected> calls = std::exchange(group_calls, {});
+  std::vector<Collected> calls = std::exchange(group_calls, {});
+  give_for_absent_roots(calls);
   // Bytes before records: who is told that all have called finds them there.
   const bool captured = !calls.empty() && captures(calls.front().stream);
   if (!captured) bring_bytes(calls);

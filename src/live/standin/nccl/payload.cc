@@ -29,14 +29,21 @@ Record settling(const Pending& pending) {
 
 // --- the parts of a communicator ----------------------------------------------------------------
 
-Party::Party(std::uint64_t number, std::string group, int own_rank, int members)
+Party::Party(std::uint64_t number, std::string group, int own_rank, int members,
+             std::vector<int> voices)
     : communicator(number),
       name(std::move(group)),
       rank(own_rank),
       size(members),
-      to_all(chain_key(name, own_rank, kEverybody)) {
-  for (int member = 0; member < size; ++member)
-    all.readers.emplace_back(chain_key(name, member, kEverybody));
+      to_all(chain_key(name, own_rank, kEverybody)),
+      voices_(std::move(voices)) {
+  std::map<int, std::size_t> known;
+  for (int member = 0; member < size; ++member) {
+    const int voice = voice_of(member);
+    const auto [reader, made] = known.try_emplace(voice, all.readers.size());
+    if (made) all.readers.emplace_back(chain_key(name, voice, kEverybody));
+    reader_of.push_back(reader->second);
+  }
 }
 
 Party::Queue& Party::queue_from(int member) {
@@ -77,7 +84,7 @@ void Payload::give(Party& party, const Call& call) {
   Validity& validity = Validity::get();
   const std::size_t given = bytes_given(call, party.rank, party.size);
   const std::size_t got = bytes_got(call, party.rank, party.size);
-  if (!carries(call, party.size)) return validity.taint(call.receive, got);
+  if (call.nobody_gives || !carries(call, party.size)) return validity.taint(call.receive, got);
   if (!receives) {
     const std::vector<LetterRange> valid = valid_parts(call, given);
     const auto* bytes = static_cast<const std::byte*>(call.send);
@@ -88,7 +95,8 @@ void Payload::give(Party& party, const Call& call) {
       bytes = scaled.data();
     }
     Writer& writer = sends ? party.writer_to(call.peer) : party.to_all;
-    writer.put(bytes, given, valid, sends ? 1 : static_cast<std::uint32_t>(party.size));
+    writer.put(bytes, given, valid,
+               sends ? 1 : static_cast<std::uint32_t>(party.all.readers.size()));
   }
   validity.taint(call.receive, got);  // until it is there
   if (!queue) return;
@@ -122,13 +130,14 @@ bool Payload::bring_first(Party::Queue& queue) {
   std::vector<Letter*> letters;
   std::vector<std::size_t> sizes;
   bool valid = !queue.lost;
-  for (std::size_t member = 0; member < queue.readers.size() && !queue.lost; ++member) {
-    letters.push_back(queue.readers[member].peek());
+  const bool of_two = between_two(call.op);
+  const std::size_t members = of_two ? 1 : party.reader_of.size();
+  for (std::size_t member = 0; member < members && !queue.lost; ++member) {
+    letters.push_back(queue.readers[of_two ? 0 : party.reader_of[member]].peek());
     if (!letters.back()) return false;
-    sizes.push_back(between_two(call.op) ? got
-                                         : bytes_given(call, static_cast<int>(member), party.size));
+    sizes.push_back(of_two ? got : bytes_given(call, static_cast<int>(member), party.size));
     // Of two ranks, one may send other than the other expects.
-    valid = valid && (!between_two(call.op) || letters.back()->bytes >= got);
+    valid = valid && (!of_two || letters.back()->bytes >= got);
   }
   if (pending.wanted && valid) deliver_letters(call, party.rank, letters, sizes, got);
   unwant(pending);

@@ -35,19 +35,27 @@ struct Pending {
 class Party {
  public:
   /// @param communicator number in this process @param name the same in all its ranks
-  Party(std::uint64_t communicator, std::string name, int rank, int size);
+  /// @param voices for each member the one whose bytes are its own; empty: itself
+  Party(std::uint64_t communicator, std::string name, int rank, int size,
+        std::vector<int> voices = {});
 
   std::uint64_t communicator;
   std::string name;
   int rank, size;
 
+  /// The member whose bytes a member's are: itself, if it is there.
+  int voice_of(int member) const {
+    return voices_.empty() ? member : voices_[static_cast<std::size_t>(member)];
+  }
+
   /// Calls in order: of all members, or of what one member sends to this one.
   struct Queue {
-    std::vector<Reader> readers;
+    std::vector<Reader> readers;  ///< of the members that are there
     std::deque<std::unique_ptr<Pending>> calls;
     std::uint64_t made = 0;  ///< calls so far, those that carry nothing too
     bool lost = false;       ///< a letter had no room: nothing more is brought
   };
+  std::vector<std::size_t> reader_of;  ///< by member: which of `all`'s readers brings its bytes
   Queue all;
   Writer to_all;
   std::map<int, Queue> from;
@@ -56,6 +64,9 @@ class Party {
   Queue& queue_of(const Pending& pending);
   Queue& queue_from(int member);
   Writer& writer_to(int member);
+
+ private:
+  std::vector<int> voices_;  // empty: all are there
 };
 
 class Payload final : public LateBytes {

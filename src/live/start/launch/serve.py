@@ -12,6 +12,7 @@ import ast
 import contextlib
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import signal
@@ -48,6 +49,14 @@ def close_all_but(kept: set) -> None:
                 pass  # the listing's own
 
 
+def beside_this_file(name: str) -> types.ModuleType:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    spec = importlib.util.spec_from_file_location("flopcast_" + name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def become(rank: dict) -> None:
     """The process that was forked is this rank from now on."""
     die_with_parent()
@@ -62,6 +71,8 @@ def become(rank: dict) -> None:
     # The stand-ins know by it what this rank starts. They set it, too, but Python hands on its own copy of the environment.
     os.environ["FLOPCAST_LIVE_OWNER"] = str(os.getpid())
     begin_virtual_time()
+    if os.environ.get("FLOPCAST_LIVE_FOLD"):
+        beside_this_file("folded").fold()
 
 
 #: What packages import by themselves when a script first uses them: an optimizer's first step imports the compiler.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/files/memory_left.h"
+#include "base/text/format.h"
 #include "flopcast/live/setup.h"
 #include "live/wire/socket.h"
 
@@ -25,6 +26,16 @@ LiveMemory live_memory(std::uint32_t ranks, bool forked, bool with_torch) {
   const std::int64_t own = !with_torch ? 16 * kMiB : forked ? 140 * kMiB : 320 * kMiB;
   memory.needed = shared + own * ranks;
   return memory;
+}
+
+std::optional<Diagnostic> memory_problem(std::uint32_t ranks, bool forked, bool with_torch) {
+  const LiveMemory memory = live_memory(ranks, forked, with_torch);
+  if (memory.needed <= memory.available) return std::nullopt;
+  return Diagnostic{ErrorCode::kTooLarge, "memory",
+                    fmt::format("{} need about {}, and {} are free", counted(ranks, "rank"),
+                                short_bytes(memory.needed), short_bytes(memory.available)),
+                    "start fewer with --ranks, let ranks stand for those that are like them with "
+                    "--fold auto, or end other programs"};
 }
 
 std::optional<Diagnostic> live_obstacle() {

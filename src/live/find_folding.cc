@@ -1,0 +1,68 @@
+#include "live/find_folding.h"
+
+#include <algorithm>
+
+#include "live/fold/plan.h"
+#include "live/fold/scout.h"
+
+namespace flopcast::live {
+namespace {
+
+/// These ranks, each alone.
+class Scouting {
+ public:
+  Scouting(const LiveRequest& request, const Catalog& catalog, const LiveObserver& observer,
+           const Cluster& cluster, Layout layout)
+      : request_(request), catalog_(catalog), observer_(observer), cluster_(cluster), layout_(layout) {
+    request_.capture.clear();
+    request_.timeline = false;
+  }
+
+  /// In their order; a rank that never came is not among them.
+  Result<std::vector<Scouted>> run(const std::vector<std::int32_t>& ranks) {
+    Result<ClusterWork> work = ClusterWork::make(cluster_, catalog_, request_.operators);
+    if (!work) return work.error();
+    Scout scout(trails_);
+    Folding alone;
+    alone.alone = true;
+    LiveRun run(request_, observer_, cluster_, std::move(*work), layout_, alone, ranks);
+    run.watch({&scout, {}, [&] { return scout.enough(ranks.size()); }});
+    if (auto problem = run.start(cluster_, catalog_)) return *problem;
+    if (auto problem = run.drive()) return *problem;
+    std::vector<Scouted> all = scout.take();
+    for (auto& a : all) { fprintf(stderr, "SCOUT rank %d stepped %d gone %d groups %zu together %zu peers %zu threads %zu\n", a.rank, a.stepped, a.gone, a.groups.size(), a.together.size(), a.peers.size(), a.calls.size()); for (auto&[t,c]:a.calls) fprintf(stderr," thread %llu: %zu\n",(unsigned long long)t,c.size()); }
+    std::sort(all.begin(), all.end(),
+              [](const Scouted& a, const Scouted& b) { return a.rank < b.rank; });
+    return all;
+  }
+
+ private:
+  LiveRequest request_;
+  const Catalog& catalog_;
+  const LiveObserver& observer_;
+  const Cluster& cluster_;
+  Layout layout_;
+  Trails trails_;
+};
+
+}  // namespace
+
+Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
+                             const LiveObserver& observer, const Cluster& cluster, Layout layout) {
+  if (request.fold == Fold::kOff || layout.ranks < 2) return Folding();
+  Scouting scouting(request, catalog, observer, cluster, layout);
+  const Result<std::vector<Scouted>> first = scouting.run({0});
+  if (!first) return first.error();
+  if (first->empty()) return Folding();  // it never came: what it has to say it says again
+  const Scouted& leader = first->front();
+  Result<FoldPlan> plan = FoldPlan::make(layout.ranks, leader, request.fold);
+  if (!plan) return plan.error();
+  const std::vector<std::int32_t> witnesses = plan->witnesses();
+  if (witnesses.empty()) return plan->folding();
+  const Result<std::vector<Scouted>> others = scouting.run(witnesses);
+  if (!others) return others.error();
+  plan->judge(leader, *others);
+  return plan->folding();
+}
+
+}  // namespace flopcast::live

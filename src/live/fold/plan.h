@@ -1,0 +1,53 @@
+// Which ranks of a run are alike, as far as it shows in the groups that the program makes and in what its first rank
+// does in them; and which of them have to be there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "flopcast/live.h"
+#include "live/engine/session/folding.h"
+#include "live/fold/scout.h"
+
+namespace flopcast::live {
+
+/// Groups that a program makes by one rule, as all of one dimension of a mesh: no rank is in two of them.
+struct Family {
+  std::vector<std::vector<std::int32_t>> groups;
+  std::string what;  ///< what for, as the program says it
+};
+
+/// Ranks that send to each other alone are not alike; those that do everything together are.
+class FoldPlan {
+ public:
+  /// @param leader the first rank, as it ran alone. Errors: it sends to a rank, and no group tells who else does so
+  static Result<FoldPlan> make(std::uint32_t ranks, const Scouted& leader, Fold fold);
+
+  /// Members of the first rank's groups that show whether those of a family are alike: of each the last and one in the
+  /// middle.
+  std::vector<std::int32_t> witnesses() const;
+  /// What those called. Where all but the first of a group are alike (it prints, or reads for the others), it stands for itself;
+  /// where no two are, all are there.
+  void judge(const Scouted& leader, const std::vector<Scouted>& witnesses);
+  /// Who is there, and who is like whom. Empty if nobody stands for another.
+  Folding folding() const;
+
+ private:
+  explicit FoldPlan(std::uint32_t ranks) : ranks_(ranks) {}
+  struct Together {
+    std::size_t family = 0;
+    bool but_first = false;  // the first of each group is like no other
+  };
+  bool mixes(const Family& family) const;
+  const std::vector<std::int32_t>& leaders_group(std::size_t family) const;
+  std::vector<std::uint32_t> alike() const;
+  std::vector<Together> folded() const;
+
+  std::uint32_t ranks_;
+  std::vector<Family> families_;
+  std::vector<std::size_t> apart_;     // families whose ranks do different things
+  std::vector<Together> together_;   // those that may be alike, the smaller groups first
+};
+
+}  // namespace flopcast::live

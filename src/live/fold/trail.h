@@ -1,0 +1,42 @@
+// What the threads of ranks call, one after the other, so that two ranks can be held against each other.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "flopcast/base.h"
+#include "live/wire/record.h"
+
+namespace flopcast::live {
+
+/// A call, as far as ranks that stand for each other agree in it: its work, not where it goes.
+struct CallMark {
+  Act act = Act::kNothing;
+  std::uint32_t text = 0;      ///< its signature; of a collective its name
+  std::uint64_t first = 0, second = 0;  ///< its sizes
+  bool operator==(const CallMark&) const = default;
+};
+
+/// The marks of calls, and the names of threads.
+class Trails {
+ public:
+  /// What a thread of a process does. None: it does not matter for its work, or is none of the program's.
+  std::optional<CallMark> mark(std::uint32_t process, std::uint32_t thread, const Record& record,
+                               std::string_view signature);
+  /// Who made the thread, and in which order: the same in ranks that are alike.
+  std::uint64_t name_of(std::uint32_t process, std::uint32_t thread) const;
+  /// Another run's processes come.
+  void forget_threads() { names_.clear(); }
+  /// "all_reduce of 64 bytes".
+  std::string words_of(const CallMark& mark) const;
+
+ private:
+  StringTable texts_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> names_;  // of threads; first: 0
+};
+
+}  // namespace flopcast::live
