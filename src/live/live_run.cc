@@ -188,10 +188,10 @@ std::optional<Diagnostic> LiveRun::start(const Cluster& cluster, const Catalog& 
   daemon_ = std::move(*daemon);
   daemon_->set_host(host_costs(request_.host));
   launcher_.emplace(fmt::format("{}={}", kSocketVariable, daemon_->name()));
-  const Descriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  const bool quiet = folding_.alone && nowhere && !getenv("NOQ");
-  Result<std::unique_ptr<Outputs>> outputs = Outputs::make(
-      processes(), {quiet ? ::fcntl(nowhere.get(), F_DUPFD_CLOEXEC, 3) : 1, quiet ? nowhere.get() : 2});
+  if (folding_.alone) nowhere_ = Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  const int heard = nowhere_ ? nowhere_.get() : -1;
+  Result<std::unique_ptr<Outputs>> outputs =
+      Outputs::make(processes(), {heard < 0 ? 1 : heard, heard < 0 ? 2 : heard});
   if (!outputs) return outputs.error();
   outputs_ = std::move(*outputs);
   const Result<std::map<std::string, std::string>> common = environment();

@@ -79,6 +79,7 @@ class LiveRun {
   std::unique_ptr<CaptureWriter> capture_;                // null: nobody wants one
   LiveWatch watch_;
   std::unique_ptr<Daemon> daemon_;
+  Descriptor nowhere_;  // where a rank writes that is alone
   std::unique_ptr<Outputs> outputs_;
   std::optional<Launcher> launcher_;  // ends its processes before the others go
   std::optional<LiveFailure> failure_;

@@ -215,38 +215,42 @@ std::vector<std::uint32_t> FoldPlan::alike() const {
   return numbers;
 }
 
-/// The first rank and its witnesses, all to whom they send, the first of each of their groups (it names the group's
-/// communicator), and one of each kind.
+/// These come, all to whom they send, and the first of each of their groups: it names the group's communicator.
+void FoldPlan::bring(Folding& folding, std::vector<std::int32_t> ranks) const {
+  while (!ranks.empty()) {
+    const std::int32_t rank = ranks.back();
+    ranks.pop_back();
+    if (folding.is_there(rank)) continue;
+    folding.there[static_cast<std::size_t>(rank)] = true;
+    for (const std::size_t family : apart_) {
+      if (const auto* const group = group_of(families_[family], rank))
+        ranks.insert(ranks.end(), group->begin(), group->end());
+    }
+    for (const Family& family : families_) {
+      if (const auto* const group = group_of(family, rank)) ranks.push_back(group->front());
+    }
+  }
+}
+
+/// The first rank and its witnesses, and two of each kind that stands for others (of the first rank's, two besides it).
 Folding FoldPlan::folding() const {
   Folding folding;
   folding.alike = alike();
   folding.there.assign(ranks_, false);
-  std::vector<std::int32_t> to_do{0};
-  for (const Together& one : folded()) {
-    const std::vector<std::int32_t>& group = leaders_group(one.family);
-    to_do.push_back(group.back());
-    if (one.but_first) to_do.push_back(group[group.size() / 2]);
+  bring(folding, {0});
+  for (const Together& one : folded()) bring(folding, {leaders_group(one.family).back()});
+  std::vector<std::vector<std::int32_t>> kinds;
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    kinds.resize(std::max<std::size_t>(kinds.size(), folding.alike[rank] + 1));
+    kinds[folding.alike[rank]].push_back(static_cast<std::int32_t>(rank));
   }
-  std::vector<bool> kinds(ranks_, false);
-  std::uint32_t next = 0;
-  for (;;) {
-    while (!to_do.empty()) {
-      const std::int32_t rank = to_do.back();
-      to_do.pop_back();
-      if (folding.there[static_cast<std::size_t>(rank)]) continue;
-      folding.there[static_cast<std::size_t>(rank)] = true;
-      kinds[folding.alike[static_cast<std::size_t>(rank)]] = true;
-      for (const std::size_t family : apart_) {
-        if (const auto* const group = group_of(families_[family], rank))
-          to_do.insert(to_do.end(), group->begin(), group->end());
-      }
-      for (const Family& family : families_) {
-        if (const auto* const group = group_of(family, rank)) to_do.push_back(group->front());
-      }
+  for (const std::vector<std::int32_t>& kind : kinds) {
+    const std::size_t wanted = std::min<std::size_t>(kind.size(), kind.front() == 0 ? 3 : 2);
+    for (const std::size_t candidate : {kind.size() - 1, kind.size() / 2, std::size_t{0}}) {
+      const auto come = std::count_if(kind.begin(), kind.end(),
+                                      [&](std::int32_t rank) { return folding.is_there(rank); });
+      if (static_cast<std::size_t>(come) < wanted) bring(folding, {kind[candidate]});
     }
-    while (next < ranks_ && kinds[folding.alike[next]]) ++next;
-    if (next == ranks_) break;
-    to_do.push_back(static_cast<std::int32_t>(next));
   }
   const bool all = std::all_of(folding.there.begin(), folding.there.end(), [](bool is) { return is; });
   return all ? Folding() : folding;

@@ -43,6 +43,7 @@ class FoldPlan {
   const std::vector<std::int32_t>& leaders_group(std::size_t family) const;
   std::vector<std::uint32_t> alike() const;
   std::vector<Together> folded() const;
+  void bring(Folding& folding, std::vector<std::int32_t> ranks) const;
 
   std::uint32_t ranks_;
   std::vector<Family> families_;

@@ -83,8 +83,8 @@ void Scout::took(std::uint32_t process, std::uint32_t thread, const Record& reco
   if (record.act == Act::kCollective) call(scouted, process, record);
   if (record.act == Act::kMark && record.word[0] == 0 && signature.starts_with(kOptimizerStep))
     scouted.stepped = true;
-  if (const auto mark = trails_.mark(process, thread, record, signature))
-    scouted.calls[trails_.name_of(process, thread)].push_back(*mark);
+  if (const auto mark = trails_.mark(record, signature))
+    scouted.calls[trails_.place_of(process, thread)].push_back(*mark);
 }
 
 }  // namespace flopcast::live

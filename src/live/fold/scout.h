@@ -25,7 +25,7 @@ struct Scouted {
   std::vector<KnownGroup> groups;               ///< in the order in which it came to know of them
   std::set<std::vector<std::int32_t>> together;  ///< groups with whose other members it calls collectives
   std::set<std::int32_t> peers;                  ///< ranks to which it sends alone, or from which it receives
-  std::map<std::uint64_t, std::vector<CallMark>> calls;  ///< by thread
+  std::map<std::uint32_t, std::vector<CallMark>> calls;  ///< by the thread's place
   bool stepped = false;                                  ///< an optimizer has
   bool gone = false;
 };

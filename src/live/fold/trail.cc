@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "live/engine/session/work.h"
 
 namespace flopcast::live {
 
-std::optional<CallMark> Trails::mark(std::uint32_t process, std::uint32_t thread,
-                                     const Record& record, std::string_view signature) {
+std::optional<CallMark> Trails::mark(const Record& record, std::string_view signature) {
   if ((record.flags & kOfHelper) != 0) return std::nullopt;
   switch (record.act) {
-    case Act::kThreadStart:
-      names_[{process, thread}] = record.word[3];
-      return std::nullopt;
     case Act::kOperatorBegin:
       return CallMark{record.act, texts_.intern(signature)};
     case Act::kKernel:
@@ -28,9 +26,12 @@ std::optional<CallMark> Trails::mark(std::uint32_t process, std::uint32_t thread
   }
 }
 
-std::uint64_t Trails::name_of(std::uint32_t process, std::uint32_t thread) const {
-  const auto found = names_.find({process, thread});
-  return found == names_.end() ? 0 : found->second;
+std::uint32_t Trails::place_of(std::uint32_t process, std::uint32_t thread) {
+  std::vector<std::uint32_t>& threads = places_[process];
+  const auto known = std::find(threads.begin(), threads.end(), thread);
+  const auto place = static_cast<std::uint32_t>(known - threads.begin());
+  if (known == threads.end()) threads.push_back(thread);
+  return place;
 }
 
 std::string Trails::words_of(const CallMark& mark) const {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "flopcast/base.h"
 #include "live/wire/record.h"
@@ -24,19 +24,19 @@ struct CallMark {
 /// The marks of calls, and the names of threads.
 class Trails {
  public:
-  /// What a thread of a process does. None: it does not matter for its work, or is none of the program's.
-  std::optional<CallMark> mark(std::uint32_t process, std::uint32_t thread, const Record& record,
-                               std::string_view signature);
-  /// Who made the thread, and in which order: the same in ranks that are alike.
-  std::uint64_t name_of(std::uint32_t process, std::uint32_t thread) const;
+  /// What a thread does. None: it does not matter for its work, or is none of the program's.
+  std::optional<CallMark> mark(const Record& record, std::string_view signature);
+  /// The thread's place among those of its process that work, in the order in which they begin to: the same in ranks that
+  /// are alike, whose threads need not have the same names (each GPU of a node has a thread of autograd's).
+  std::uint32_t place_of(std::uint32_t process, std::uint32_t thread);
   /// Another run's processes come.
-  void forget_threads() { names_.clear(); }
+  void forget_threads() { places_.clear(); }
   /// "all_reduce of 64 bytes".
   std::string words_of(const CallMark& mark) const;
 
  private:
   StringTable texts_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> names_;  // of threads; first: 0
+  std::map<std::uint32_t, std::vector<std::uint32_t>> places_;  // by process: its threads that work
 };
 
 }  // namespace flopcast::live

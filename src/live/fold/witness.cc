@@ -5,11 +5,18 @@
 #include <algorithm>
 
 namespace flopcast::live {
+namespace {
+
+constexpr std::int32_t kFirst = 0;
+
+}  // namespace
 
 Witness::Witness(const Folding& folding) : folding_(folding) {
   for (std::size_t rank = 0; rank < folding.alike.size(); ++rank) {
     const std::size_t number = folding.alike[rank];
     there_.resize(std::max(there_.size(), number + 1));
+    all_.resize(there_.size());
+    ++all_[number];
     there_[number] += folding.there[rank] ? 1 : 0;
   }
 }
@@ -17,7 +24,9 @@ Witness::Witness(const Folding& folding) : folding_(folding) {
 /// What all of them have made matters no longer.
 void Witness::forget(Calls& calls) const {
   std::uint64_t least = ~std::uint64_t{0};
-  for (const auto& [rank, count] : calls.come) least = std::min(least, count);
+  for (const auto& [rank, count] : calls.come) {
+    if (rank != kFirst || !calls.excused) least = std::min(least, count);
+  }
   while (calls.gone < least && !calls.made.empty()) {
     calls.made.pop_front();
     ++calls.gone;
@@ -26,30 +35,61 @@ void Witness::forget(Calls& calls) const {
 
 void Witness::took(std::uint32_t process, std::uint32_t thread, const Record& record,
                    std::string_view signature) {
-  const std::optional<CallMark> mark = trails_.mark(process, thread, record, signature);
+  const std::optional<CallMark> mark = trails_.mark(record, signature);
   if (!mark || problem_) return;
   const std::int32_t rank = ranks_[process];
   const std::uint32_t number = folding_.alike[static_cast<std::size_t>(rank)];
-  if (there_[number] < 2) return;
-  Calls& calls = calls_[{number, trails_.name_of(process, thread)}];
-  std::uint64_t& come = calls.come[rank];
-  const std::uint64_t place = come++ - calls.gone;
+  if (there_[number] == all_[number]) return;  // they stand for nobody
+  Calls& calls = calls_[{number, trails_.place_of(process, thread)}];
+  if (rank == kFirst) {
+    if (!calls.excused) calls.ahead.push_back(*mark);
+  } else {
+    take(calls, number, rank, *mark);
+  }
+  if (!problem_) hold_first(calls, number);
+}
+
+/// A call of a rank that stands for others.
+void Witness::take(Calls& calls, std::uint32_t number, std::int32_t rank, const CallMark& mark) {
+  const std::uint64_t place = calls.come[rank]++ - calls.gone;
   if (place == calls.made.size()) {
-    calls.made.emplace_back(*mark, rank);
+    calls.made.emplace_back(mark, rank);
+  } else if (calls.made[place].first != mark) {
+    problem_ = difference(calls.gone + place, calls.made[place].first, calls.made[place].second,
+                          mark, rank);
     return;
   }
-  const auto& [first, first_rank] = calls.made[place];
-  if (first != *mark) {
-    problem_ = Diagnostic{
-        ErrorCode::kNoAnswer, "live run",
-        fmt::format("ranks {} and {} stand for others that are like both, and they are not alike: "
-                    "call {} of theirs is {} in rank {} and {} in rank {}",
-                    std::min(first_rank, rank), std::max(first_rank, rank), calls.gone + place + 1,
-                    trails_.words_of(first), first_rank, trails_.words_of(*mark), rank),
-        "fold less: --fold dp, or --fold off"};
-    return;
+  if (place == 0 && calls.come.size() == there_[number]) forget(calls);
+}
+
+/// The run's first rank, as far as it has gone.
+void Witness::hold_first(Calls& calls, std::uint32_t number) {
+  while (!calls.ahead.empty()) {
+    const std::uint64_t place = calls.come[kFirst] - calls.gone;
+    if (place >= calls.made.size()) return;
+    const auto& [mark, rank] = calls.made[place];
+    if (mark != calls.ahead.front()) {
+      if (there_[number] < 3) {
+        problem_ = difference(calls.gone + place, mark, rank, calls.ahead.front(), kFirst);
+        return;
+      }
+      calls.excused = true;
+      calls.ahead.clear();
+      return;
+    }
+    ++calls.come[kFirst];
+    calls.ahead.pop_front();
   }
-  if (calls.come.size() == there_[number] && place == 0) forget(calls);
+}
+
+Diagnostic Witness::difference(std::uint64_t call, const CallMark& a, std::int32_t rank_a,
+                               const CallMark& b, std::int32_t rank_b) const {
+  return {ErrorCode::kNoAnswer, "live run",
+          fmt::format("ranks {} and {} stand for others that are like both, and they are not alike: "
+                      "call {} of theirs is {} in rank {} and {} in rank {}",
+                      std::min(rank_a, rank_b), std::max(rank_a, rank_b), call + 1,
+                      trails_.words_of(a), rank_a, trails_.words_of(b), rank_b),
+          "fold less: --fold dp, or --fold off"};
 }
 
 }  // namespace flopcast::live

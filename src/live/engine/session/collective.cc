@@ -71,7 +71,8 @@ Meeting& Session::State::meeting_of(Membership& member, const Record& record) {
   return meeting;
 }
 
-/// Who is not there comes when those that are like it do, so only they can meet it alone.
+/// Who is not there comes when those that are like it do, so only they can meet it alone; or who sends to all at once, or
+/// receives from all.
 std::optional<Diagnostic> Session::State::stranger_in(const std::vector<std::int32_t>& both) const {
   if ((folding.is_there(both[0]) && folding.is_there(both[1])) ||
       folding.are_alike(both[0], both[1]))
@@ -105,7 +106,9 @@ std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
   meeting.expected = groups[member.group].there;
   if (is_of_two(op) && !folding.alone) {
     const std::vector<std::int32_t>& both = meeting.what.ranks;
-    if (auto problem = stranger_in(both)) return problem;
+    fprintf(stderr,"PAIR %d %d calls %u size %zu\n",both[0],both[1],calls_together(record),ranks.size());
+    const bool with_all = calls_together(record) + 1 >= ranks.size() && ranks.size() > 2;
+    if (auto problem = with_all ? std::nullopt : stranger_in(both)) return problem;
     meeting.expected = static_cast<std::size_t>(folding.is_there(both[0])) +
                        static_cast<std::size_t>(folding.is_there(both[1]));
   }

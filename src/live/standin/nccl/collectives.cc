@@ -5,7 +5,6 @@
 
 #include "live/standin/api/api.h"
 #include "live/standin/nccl/communicator.h"
-#include "live/standin/nccl/members.h"
 #include "live/standin/nccl/reduce.h"
 #include "live/standin/shim/stream.h"
 
@@ -70,8 +69,7 @@ int communicate(void* handle, Call call, int type, int reduction, void* stream) 
                    static_cast<std::uint64_t>(call.element) << 32;
   if (call.op == Collective::kBroadcast || call.op == Collective::kScatter) {
     const int giver = own->party->voice_of(call.peer);
-    // Who is alone has what it would get.
-    call.nobody_gives = giver != call.peer && !Folded::get()->alone();
+    call.nobody_gives = giver != call.peer;
     call.peer = giver;
   }
   send_or_collect(*own, call, record, stream);

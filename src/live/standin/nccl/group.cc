@@ -7,6 +7,7 @@
 #include "live/standin/link/link.h"
 #include "live/standin/nccl/caller.h"
 #include "live/standin/nccl/communicator.h"
+#include "live/standin/nccl/members.h"
 #include "live/standin/shim/stream.h"
 
 namespace flopcast::live {
@@ -51,9 +52,9 @@ void give_for_absent_roots(std::vector<Collected>& calls) {
              !other.call.nobody_gives && other.call.peer == other.communicator->party->rank &&
              other.call.count == one.call.count && other.call.element == one.call.element;
     });
-    if (own == calls.end()) continue;
-    one.call.nobody_gives = false;
-    one.call.send = own->call.send;
+    // Who is alone has what it would get from one that is like it.
+    one.call.nobody_gives = own == calls.end() && !Folded::get()->alone();
+    if (own != calls.end()) one.call.send = own->call.send;
   }
 }
 

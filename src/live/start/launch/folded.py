@@ -34,6 +34,13 @@ def voices_of(ranks: list) -> list:
     return list(voices)
 
 
+def replace(name: str, own, other) -> None:
+    """In every module that has imported it."""
+    for module in list(sys.modules.values()):
+        if vars(module).get(name) is other:
+            setattr(module, name, own)
+
+
 def is_alone() -> bool:
     return os.environ[VARIABLE] == "alone"
 
@@ -81,10 +88,8 @@ class Groups:
 
     def watch(self) -> None:
         c10d._process_group_name = self.process_group_name
-        for name, own in (("new_group", self.new), ("split_group", self.split)):
-            call = functools.wraps(getattr(c10d, name))(functools.partial(own))
-            setattr(c10d, name, call)
-            setattr(dist, name, call)
+        for own, other in ((self.new, self.new_group), (self.split, self.split_group)):
+            replace(other.__name__, functools.wraps(other)(functools.partial(own)), other)
 
 
 def tell_peers() -> None:
@@ -105,9 +110,7 @@ def tell_peers() -> None:
         return call
 
     for kind, name in (("send", "dst"), ("recv", "src"), ("isend", "dst"), ("irecv", "src")):
-        call = told(getattr(c10d, kind), name)
-        setattr(c10d, kind, call)
-        setattr(dist, kind, call)
+        replace(kind, told(getattr(c10d, kind), name), getattr(c10d, kind))
 
 
 # --- stores -------------------------------------------------------------------------------------
@@ -177,9 +180,7 @@ class AloneStore(dist.Store):
 
 def wait_for_nobody() -> None:
     store = AloneStore if is_alone() else PatientStore
-    rendezvous = sys.modules["torch.distributed.rendezvous"]  # torch.distributed's is a function
-    for module in (dist, c10d, rendezvous, _distributed_c10d):
-        module.TCPStore = store
+    replace("TCPStore", store, _distributed_c10d.TCPStore)
     c10d._store_based_barrier = lambda *_arguments, **_named: None
 
 
@@ -314,4 +315,4 @@ def fold() -> None:
     wait_for_nobody()
     if is_alone():
         tell_peers()
-    c10d.ProcessGroupGloo = CpuGroup
+    replace("ProcessGroupGloo", CpuGroup, _distributed_c10d.ProcessGroupGloo)
