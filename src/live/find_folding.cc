@@ -30,7 +30,6 @@ class Scouting {
     if (auto problem = run.start(cluster_, catalog_)) return *problem;
     if (auto problem = run.drive()) return *problem;
     std::vector<Scouted> all = scout.take();
-    for (auto& a : all) { fprintf(stderr, "SCOUT rank %d stepped %d gone %d groups %zu together %zu peers %zu threads %zu\n", a.rank, a.stepped, a.gone, a.groups.size(), a.together.size(), a.peers.size(), a.calls.size()); for (auto&[t,c]:a.calls) fprintf(stderr," thread %llu: %zu\n",(unsigned long long)t,c.size()); }
     std::sort(all.begin(), all.end(),
               [](const Scouted& a, const Scouted& b) { return a.rank < b.rank; });
     return all;
@@ -45,6 +44,19 @@ class Scouting {
   Trails trails_;
 };
 
+/// Whether messages between different nodes may meet on a link that is no node's own. On switches, and on fat trees and rails
+/// with as much bandwidth above as below, they hardly do.
+bool shares_tiers(const Cluster& cluster) {
+  const auto joins = [](const Level& level) {
+    const bool is_tree = level.fabric == FabricKind::kSwitch ||
+                         level.fabric == FabricKind::kFatTree ||
+                         level.fabric == FabricKind::kRail;
+    return !is_tree || level.oversubscription > 1;
+  };
+  return cluster.graph || std::any_of(cluster.levels.begin() + cluster.node_levels,
+                                      cluster.levels.end(), joins);
+}
+
 }  // namespace
 
 Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
@@ -58,11 +70,14 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
   Result<FoldPlan> plan = FoldPlan::make(layout.ranks, leader, request.fold);
   if (!plan) return plan.error();
   const std::vector<std::int32_t> witnesses = plan->witnesses();
-  if (witnesses.empty()) return plan->folding();
-  const Result<std::vector<Scouted>> others = scouting.run(witnesses);
-  if (!others) return others.error();
-  plan->judge(leader, *others);
-  return plan->folding();
+  if (!witnesses.empty()) {
+    const Result<std::vector<Scouted>> others = scouting.run(witnesses);
+    if (!others) return others.error();
+    plan->judge(leader, *others);
+  }
+  Folding folding = plan->folding();
+  folding.shares_tiers = shares_tiers(cluster);
+  return folding;
 }
 
 }  // namespace flopcast::live

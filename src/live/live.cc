@@ -43,7 +43,6 @@ Result<LiveReport> run_folded(const LiveRequest& request, const Catalog& catalog
   if (request.fold != Fold::kOff) {
     if (auto problem = memory_problem(there, true, true)) return *problem;
   }
-  fprintf(stderr, "FOLD %s\n", text_of(folding).c_str());
   LiveRun run(request, observer, cluster, std::move(*work), layout, folding, std::move(ranks));
   std::optional<Witness> witness;
   if (folding.folds()) {

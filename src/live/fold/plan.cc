@@ -253,7 +253,9 @@ Folding FoldPlan::folding() const {
     }
   }
   const bool all = std::all_of(folding.there.begin(), folding.there.end(), [](bool is) { return is; });
-  return all ? Folding() : folding;
+  if (all) return Folding();
+  for (const Family& family : families_) folding.families.push_back(family.groups);
+  return folding;
 }
 
 }  // namespace flopcast::live

@@ -99,14 +99,15 @@ std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
                         "ranks of a communicator count from 0"};
     }
     meeting.what = {Collective::kSend, bytes, {ranks[meeting.key.from], ranks[meeting.key.to]}};
+    for (const std::vector<std::int32_t>& image : groups[member.group].images)
+      meeting.what.beside.push_back({image[meeting.key.from], image[meeting.key.to]});
   } else {
-    meeting.what = {op, bytes, ranks};
+    meeting.what = {op, bytes, ranks, groups[member.group].images};
   }
   if (folding.alone) meeting.what.ranks = {ranks[member.rank]};
   meeting.expected = groups[member.group].there;
   if (is_of_two(op) && !folding.alone) {
     const std::vector<std::int32_t>& both = meeting.what.ranks;
-    fprintf(stderr,"PAIR %d %d calls %u size %zu\n",both[0],both[1],calls_together(record),ranks.size());
     const bool with_all = calls_together(record) + 1 >= ranks.size() && ranks.size() > 2;
     if (auto problem = with_all ? std::nullopt : stranger_in(both)) return problem;
     meeting.expected = static_cast<std::size_t>(folding.is_there(both[0])) +

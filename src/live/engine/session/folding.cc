@@ -6,6 +6,58 @@
 
 namespace flopcast::live {
 
+namespace {
+
+using Ranks = std::vector<std::int32_t>;
+
+bool anybody_is_there(const Folding& folding, const Ranks& group) {
+  return std::any_of(group.begin(), group.end(),
+                     [&](std::int32_t rank) { return folding.is_there(rank); });
+}
+
+bool are_like(const Folding& folding, const Ranks& a, const Ranks& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::int32_t one, std::int32_t other) {
+    return folding.are_alike(one, other);
+  });
+}
+
+/// Nodes of the group's ranks, each once.
+std::vector<std::uint32_t> nodes_of(const Ranks& group, std::uint32_t node) {
+  std::vector<std::uint32_t> nodes;
+  for (const std::int32_t rank : group) nodes.push_back(static_cast<std::uint32_t>(rank) / node);
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
+bool share(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+  return std::any_of(a.begin(), a.end(), [&b](std::uint32_t one) {
+    return std::binary_search(b.begin(), b.end(), one);
+  });
+}
+
+}  // namespace
+
+/// A group within one node disturbs nobody elsewhere; what it does to others of its node, one does that is there.
+std::vector<Ranks> images_of(const Folding& folding, const Ranks& group, std::uint32_t node) {
+  std::vector<Ranks> images;
+  const std::vector<std::uint32_t> own = nodes_of(group, node);
+  for (const std::vector<Ranks>& family : folding.families) {
+    if (std::find(family.begin(), family.end(), group) == family.end()) continue;
+    const auto first = std::find_if(family.begin(), family.end(), [&](const Ranks& other) {
+      return anybody_is_there(folding, other) && are_like(folding, group, other);
+    });
+    if (*first != group) return {};  // another one brings them
+    for (const Ranks& other : family) {
+      if (anybody_is_there(folding, other) || !are_like(folding, group, other)) continue;
+      const std::vector<std::uint32_t> nodes = nodes_of(other, node);
+      if (nodes.size() > 1 && (folding.shares_tiers || share(own, nodes))) images.push_back(other);
+    }
+    break;
+  }
+  return images;
+}
+
 std::string text_of(const Folding& folding) {
   if (folding.alone) return "alone";
   std::vector<std::int32_t> there;

@@ -15,6 +15,11 @@ struct Folding {
   /// By rank of the run, the number of those that are alike; empty: every rank is there.
   std::vector<std::uint32_t> alike;
   std::vector<bool> there;  ///< by rank of the run
+  /// Groups that the program makes by one rule, as all of one dimension of a mesh: where one of them transfers something, those
+  /// do so too that are like it and of which nobody is there.
+  std::vector<std::vector<std::vector<std::int32_t>>> families;
+  /// Transfers of nodes that have nothing to do with each other share links: of upper tiers with less bandwidth.
+  bool shares_tiers = false;
 
   bool folds() const { return alone || !alike.empty(); }
   bool is_there(std::int32_t rank) const {
@@ -24,6 +29,11 @@ struct Folding {
     return !alike.empty() && alike[static_cast<std::size_t>(a)] == alike[static_cast<std::size_t>(b)];
   }
 };
+
+/// Groups of absent ranks that transfer when this one does, on links that it may use too. @param node ranks of one node
+std::vector<std::vector<std::int32_t>> images_of(const Folding& folding,
+                                                 const std::vector<std::int32_t>& group,
+                                                 std::uint32_t node);
 
 /// As processes are told of it (standin/nccl/members.h).
 std::string text_of(const Folding& folding);

@@ -59,6 +59,7 @@ void Session::State::set_members(Group& group, std::size_t size, Process& proces
     group.ranks.assign(size, -1);
   }
   group.come.assign(size, false);
+  group.images = images_of(folding, group.ranks, devices_of_node);
   const auto is_there = [this](std::int32_t rank) { return rank < 0 || folding.is_there(rank); };
   group.there = folding.alone ? 1
                               : static_cast<std::size_t>(std::count_if(group.ranks.begin(),

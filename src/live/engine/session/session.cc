@@ -191,8 +191,10 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       break;
     }
     case Act::kMembers:
+      pass(thread, record);
       return tell_members(process, record, signature);
     case Act::kPeer:
+      pass(thread, record);
       break;
     case Act::kMakeGroup:
       return join_group(process, thread, record, signature);

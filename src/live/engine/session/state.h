@@ -153,6 +153,7 @@ struct Group {
   std::vector<std::int32_t> ranks;    ///< of the run; -1: has not come yet
   std::vector<bool> come;             ///< by rank in it: has made it
   std::size_t there = 0;              ///< of its ranks: those that come at all
+  std::vector<std::vector<std::int32_t>> images;  ///< of absent ranks, which do what it does
   std::uint64_t order = 0;            ///< tells it from others, in every run alike
   GrowingTask made = kNoGrowingTask;  ///< hub that all ranks join when they make it; kept
   std::uint32_t words = 0;            ///< name that its ranks make together, once they call: "0,1"

@@ -17,6 +17,8 @@ struct Transfer {
   Collective op = Collective::kAllReduce;
   std::int64_t bytes = 0;           ///< as nccl-tests counts them
   std::vector<std::int32_t> ranks;  ///< of the run, in the order of the communicator
+  /// Others that do the same at the same time, and of whom nobody asks when they end.
+  std::vector<std::vector<std::int32_t>> beside = {};
 };
 
 /// In words, for people.
