@@ -124,6 +124,14 @@ void write_run(JsonWriter& w, const LiveReport& r) {
   w.begin_array("ranks");
   for (const LiveRank& rank : r.ranks) write_rank(w, rank);
   w.end_array();
+  w.begin_array("folded");
+  for (const LiveAlike& alike : r.folded) {
+    w.begin_object({}, Layout::kLine);
+    w.text("ranks", alike.ranks);
+    w.text("there", alike.there);
+    w.end_object();
+  }
+  w.end_array();
   write_rests(w, r);
   write_coverage(w, "kernels", r.kernels);
   write_unknown(w, r);

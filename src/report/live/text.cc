@@ -72,10 +72,22 @@ constexpr std::size_t kNameWidth = 72;
 constexpr std::size_t kUnknownWidth = 36;
 
 std::string first_line(const LiveReport& r) {
-  return fmt::format("{} on {}: {} of virtual time, {} of real time, {}\n",
-                     counted(r.ranks.size(), "rank"), escaped(r.cluster),
-                     short_time(r.virtual_time), short_time(Seconds{r.real_s}),
+  const std::size_t ranks = r.folded.empty() ? r.ranks.size() : r.of_ranks;
+  return fmt::format("{} on {}: {} of virtual time, {} of real time, {}\n", counted(ranks, "rank"),
+                     escaped(r.cluster), short_time(r.virtual_time), short_time(Seconds{r.real_s}),
                      counted(r.tasks, "task"));
+}
+
+/// Who stood for whom.
+std::string folded_text(const LiveReport& r) {
+  if (r.folded.empty()) return {};
+  std::string text = fmt::format(
+      "{} of them ran, and stood for those that are like them:\n", counted(r.ranks.size(), "rank"));
+  constexpr std::size_t kShown = 8;
+  for (std::size_t i = 0; i < std::min(kShown, r.folded.size()); ++i)
+    text += fmt::format("  {} by {}\n", r.folded[i].ranks, r.folded[i].there);
+  if (r.folded.size() > kShown) text += fmt::format("  and {} more kinds\n", r.folded.size() - kShown);
+  return text;
 }
 
 std::string_view words_for(LiveStepsBy by) {
@@ -260,7 +272,7 @@ std::string live_unknown_work(const LiveReport& r) {
 
 std::string live_text(const LiveReport& r) {
   if (r.ranks.empty()) return first_line(r) + "no rank used a GPU\n";
-  return first_line(r) + resolved_lines(r) + restarts_text(r) + steps_line(r) +
+  return first_line(r) + folded_text(r) + resolved_lines(r) + restarts_text(r) + steps_line(r) +
          live_unknown_work(r) + times_text(r) + memory_text(r) + coverage_text(r) +
          unknown_text(r.unknown) + remarks_text(r);
 }
