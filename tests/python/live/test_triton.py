@@ -15,10 +15,11 @@ PEAK_FLOPS, BANDWIDTH = 989.4e12, 3.35e12
 def run(live, tmp_path_factory):
     """Lines of the script for some of its parts, and the account of the run."""
 
-    def run_parts(*parts):
+    def run_parts(*parts, segments=False):
         folder = tmp_path_factory.mktemp("triton")
         account = folder / "run.json"
-        environment = {"TRITON_CACHE_DIR": str(folder / "cache")}
+        expandable = {"PYTORCH_CUDA_ALLOC_CONF": f"expandable_segments:{segments}"}
+        environment = {"TRITON_CACHE_DIR": str(folder / "cache"), **expandable}
         done = live.run(
             "--json", account, SCRIPT, *parts, on="1 x dgx-h100", timeout=400, env=os.environ | environment
         )
@@ -28,9 +29,10 @@ def run(live, tmp_path_factory):
     return run_parts
 
 
-@pytest.mark.parametrize("part", ["products", "attentions", "rows", "sums"])
-def test_kernels_take_what_pytorchs_own_do(run, part):
-    lines, account, _ = run(part)
+# What is mapped piece by piece is one piece to kernels.
+@pytest.mark.parametrize("part,segments", [("products", False), ("attentions", False), ("rows", False), ("sums", True)])
+def test_kernels_take_what_pytorchs_own_do(run, part, segments):
+    lines, account, _ = run(part, segments=segments)
     assert lines
     for name, line in lines.items():
         assert line["triton"] == pytest.approx(line["torch"], rel=0.25), name
@@ -91,12 +93,14 @@ def test_a_compiled_model_has_the_losses_of_an_eager_one(live, tmp_path):
     assert json.loads(account.read_text())["tainted_reads"] == 0
 
 
-def test_a_binary_without_its_program_is_told_as_unknown(run):
-    lines, account, errors = run("without_program")
+@pytest.mark.parametrize("segments", [False, True])
+def test_a_binary_without_its_program_is_told_as_unknown(run, segments):
+    lines, account, errors = run("without_program", segments=segments)
     [one] = account["unknown"]
     tensors = 3 * 4 * 2**26
     assert one["what"] == "plus" and one["kernels"] == 11
-    assert one["bytes"] == 11 * tensors
+    page = 20 * 2**20  # of a segment, which is mapped whole
+    assert one["bytes"] == 11 * tensors or segments and 11 * tensors < one["bytes"] < 11 * (tensors + page)
     assert one["floor_s"] >= 11 * tensors / BANDWIDTH
     assert lines["without"]["triton"] * 1e-3 <= one["floor_s"] / 10
     assert account["unknown_work"]["share"] > 0.01

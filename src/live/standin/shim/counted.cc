@@ -37,16 +37,13 @@ class ProcessMemory final : public triton::Surroundings {
  public:
   std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes) override {
     const void* const at = pointer_to(address);
-    const std::optional<Block> block = Memory::get().find(at);
-    if (!block || bytes == 0 || bytes > 8 || left(address) < bytes) return std::nullopt;
+    if (bytes == 0 || bytes > 8 || left(address) < bytes) return std::nullopt;
     settle_bytes(at, bytes);
     if (!Validity::get().valid(at, bytes)) return std::nullopt;
     return number_at(at, bytes);
   }
   std::uint64_t left(std::int64_t address) override {
-    const std::optional<Block> block = Memory::get().find(pointer_to(address));
-    if (!block) return 0;
-    return block->address + block->bytes - static_cast<std::uintptr_t>(address);
+    return Memory::get().left(pointer_to(address));
   }
   bool scales_blocks() override {
     constexpr std::uint32_t kBlackwell = 10;
