@@ -156,9 +156,10 @@ def points_of(path: Path, chip: str, bandwidth: float, cache: float) -> dict[str
         else:
             continue
         if amount > (0 if kind in BY_ELEMENTS else 1.4 * cache):
-            times[kind, event["name"], amount].append(event["dur"] * 1e-6)
+            shape = str(operator["args"].get("Input Dims")) if operator else ""
+            times[kind, event["name"], shape, amount].append(event["dur"] * 1e-6)
     found: dict[str, list[Point]] = defaultdict(list)
-    for (kind, _, amount), seconds in times.items():
+    for (kind, *_, amount), seconds in times.items():
         most = CORES[chip] * HERTZ[chip] if kind in BY_ELEMENTS else bandwidth
         found[kind].append(Point(chip, amount / statistics.median(seconds) / most))
     return found
