@@ -323,6 +323,24 @@ TEST(LiveSession, HelpersHoldNobodyUpAndAreToldHowFarItIs) {
   EXPECT_EQ(one.session.horizon(), us(108));
 }
 
+TEST(LiveSession, AHelperWithTheRingOfAThreadThatHasEndedHoldsNobodyUp) {
+  One one;
+  Record start = call(Act::kThreadStart);
+  start.word[3] = 1;
+  one.say(start, 1);
+  one.say(call(Act::kThreadEnd), 1);
+  one.say(with_event(Act::kRecordEvent, 1));
+  Record question = with_event(Act::kAskEvent, 1);
+  question.flags |= kOfHelper;
+  one.say(question, 1);
+  one.answer();
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 1'000'000;
+  one.say(sleep);
+  EXPECT_GE(one.answer().at, us(1000));
+}
+
 TEST(LiveSession, AProcessThatWaitsForSomethingElseIsNoDeadlock) {
   PlainWork work;
   Session session(work, kTimes);
