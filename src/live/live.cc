@@ -171,6 +171,10 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
        {std::pair("OMP_NUM_THREADS", "1"), {"GLOO_SOCKET_IFNAME", "lo"}}) {
     if (!std::getenv(name)) all.try_emplace(name, value);
   }
+  // PyTorch's compiler gives each device a folder of its own for what Triton makes, which here is the same for all of them.
+  constexpr const char* kTriton = "TRITON_CACHE_DIR";
+  if (!request_.torch_plugin.empty() && !std::getenv(kTriton))
+    all.try_emplace(kTriton, (request_.torch_plugin.parent_path() / "triton").string());
   return all;
 }
 

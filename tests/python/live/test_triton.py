@@ -101,3 +101,36 @@ def test_a_binary_without_its_program_is_told_as_unknown(run):
     assert lines["without"]["triton"] * 1e-3 <= one["floor_s"] / 10
     assert account["unknown_work"]["share"] > 0.01
     assert "11 launches of kernels whose work is unknown" in errors.split("where the time of a GPU goes")[0]
+
+
+def test_ranks_compile_a_kernel_once(live, tmp_path):
+    script = tmp_path / "once.py"
+    script.write_text(
+        "import json, os, sys, torch, triton, triton.language as tl\n"
+        "compiled, found = [], []\n"
+        "def note(src, metadata, metadata_group, times, cache_hit):\n"
+        "    (found if cache_hit else compiled).append(src.name)\n"
+        "triton.knobs.compilation.listener = note\n"
+        "@triton.jit\n"
+        "def twice(x, o, B: tl.constexpr):\n"
+        "    at = tl.arange(0, B)\n"
+        "    tl.store(o + at, 2 * tl.load(x + at))\n"
+        "@triton.jit\n"
+        "def fails(x, B: tl.constexpr):\n"
+        "    tl.static_assert(B < 0)\n"
+        "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n"
+        "x, o = torch.ones(64, device='cuda'), torch.zeros(64, device='cuda')\n"
+        "failed = []\n"
+        "try:\n"
+        "    fails[(1,)](x, 64)\n"
+        "except triton.CompilationError as error:\n"
+        "    failed.append(error)\n"
+        "twice[(1,)](x, o, 64)\n"
+        "print(json.dumps([compiled, found, o.tolist() == [2] * 64, len(failed)]))\n"
+    )
+    cache = {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = live.run(script, on="dgx-h100", ranks=4, timeout=300, env=os.environ | cache)
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[[")]
+    assert sorted(len(compiled) for compiled, *_ in told) == [0, 0, 0, 1]
+    assert sorted(len(found) for _, found, *_ in told) == [0, 1, 1, 1]
+    assert all(right and failed == 1 for *_, right, failed in told)
