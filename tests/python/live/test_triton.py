@@ -134,3 +134,34 @@ def test_ranks_compile_a_kernel_once(live, tmp_path):
     assert sorted(len(compiled) for compiled, *_ in told) == [0, 0, 0, 1]
     assert sorted(len(found) for _, found, *_ in told) == [0, 1, 1, 1]
     assert all(right and failed == 1 for *_, right, failed in told)
+
+
+def test_work_is_that_of_what_memory_holds_now(live, tmp_path):
+    script = tmp_path / "ends.py"
+    script.write_text(
+        "import json, torch, triton, triton.language as tl\n"
+        "@triton.jit\n"
+        "def reads(x, o, ends, B: tl.constexpr):\n"
+        "    sum = tl.zeros([B], tl.float32)\n"
+        "    for i in range(tl.load(ends)):\n"
+        "        sum += tl.load(x + i * B + tl.arange(0, B))\n"
+        "    tl.store(o + tl.arange(0, B), sum)\n"
+        "x, o = torch.empty(1 << 28, device='cuda'), torch.empty(1024, device='cuda')\n"
+        "ends = torch.zeros(1, dtype=torch.int32, device='cuda')\n"
+        "def milliseconds(turns):\n"
+        "    ends.fill_(turns)\n"
+        "    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)\n"
+        "    torch.cuda.synchronize()\n"
+        "    begin.record()\n"
+        "    reads[(1,)](x, o, ends, 1024)\n"
+        "    end.record()\n"
+        "    torch.cuda.synchronize()\n"
+        "    return begin.elapsed_time(end)\n"
+        "milliseconds(1)\n"
+        "print(json.dumps([milliseconds(turns) for turns in (100000, 200000, 100000, 200000, 50000)]))\n"
+    )
+    cache = {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = live.run(script, on="1 x dgx-h100", timeout=300, env=os.environ | cache)
+    first, second, *again, half = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("[")))
+    assert second == pytest.approx(2 * first, rel=0.05) and half == pytest.approx(first / 2, rel=0.1)
+    assert again == [first, second]

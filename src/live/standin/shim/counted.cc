@@ -15,8 +15,8 @@
 namespace flopcast::live {
 namespace {
 
-/// Launches of a kernel whose work is remembered.
-constexpr std::size_t kMostTold = 1 << 16;
+/// Launches of a kernel whose work is remembered, for so many contents of memory, if it looks at so many integers at most.
+constexpr std::size_t kMostTold = 1 << 16, kMostContents = 8, kMostFound = 1 << 14;
 
 using triton::Type;
 using triton::Value;
@@ -36,6 +36,11 @@ std::int64_t number_at(const void* at, std::size_t bytes) {
 class ProcessMemory final : public triton::Surroundings {
  public:
   std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes) override {
+    const auto value = look(address, bytes);
+    if (found.size() <= kMostFound) found.push_back({address, bytes, value});
+    return value;
+  }
+  std::optional<std::int64_t> look(std::int64_t address, std::size_t bytes) {
     const void* const at = pointer_to(address);
     const std::optional<Block> block = Memory::get().find(at);
     if (!block || bytes == 0 || bytes > 8 || left(address) < bytes) return std::nullopt;
@@ -48,6 +53,8 @@ class ProcessMemory final : public triton::Surroundings {
     if (!block) return 0;
     return block->address + block->bytes - static_cast<std::uintptr_t>(address);
   }
+  /// All that was read so far.
+  std::vector<triton::FoundInteger> found;
   bool scales_blocks() override {
     constexpr std::uint32_t kBlackwell = 10;
     return Link::get().common().device.major >= kBlackwell;
@@ -77,7 +84,7 @@ std::vector<Value> values_of(const std::vector<Type>& types, void* const* argume
   return values;
 }
 
-/// Launches of the same key do the same, as long as they look at no memory.
+/// Launches of the same key do the same, as long as they find the same integers in memory.
 std::string key_of(const LaunchSize& size, const std::vector<Type>& types,
                    const std::vector<Value>& values, triton::Surroundings& memory) {
   std::string key = std::to_string(size.grid.x) + ' ' + std::to_string(size.grid.y) + ' ' +
@@ -95,6 +102,32 @@ std::string key_of(const LaunchSize& size, const std::vector<Type>& types,
     }
   }
   return key;
+}
+
+/// What was told of such a launch when its memory held what it holds now.
+std::shared_ptr<const triton::Told> told_before(const triton::Kernel& source,
+                                                const std::string& key, ProcessMemory& memory) {
+  std::vector<std::shared_ptr<const triton::Told>> all;
+  {
+    const std::lock_guard guard(source.lock);
+    if (const auto known = source.told.find(key); known != source.told.end()) all = known->second;
+  }
+  const auto is_there = [&memory](const triton::FoundInteger& one) {
+    return memory.look(one.address, one.bytes) == one.value;
+  };
+  const auto holds = std::find_if(all.rbegin(), all.rend(), [&](const auto& told) {
+    return std::all_of(told->found.begin(), told->found.end(), is_there);
+  });
+  return holds == all.rend() ? nullptr : *holds;
+}
+
+void remember(const triton::Kernel& source, const std::string& key, const triton::Told& told) {
+  if (told.found.size() > kMostFound) return;
+  const std::lock_guard guard(source.lock);
+  if (source.told.size() >= kMostTold && !source.told.contains(key)) return;
+  auto& all = source.told[key];
+  if (all.size() == kMostContents) all.erase(all.begin());
+  all.push_back(std::make_shared<const triton::Told>(told));
 }
 
 std::string whole(double number) { return std::to_string(std::llround(std::min(number, 9e18))); }
@@ -157,19 +190,14 @@ std::optional<triton::Told> counted_launch(const KernelObject& kernel, const Lau
   const std::vector<Value> values = values_of(function.types, arguments);
   ProcessMemory memory;
   const std::string key = key_of(size, function.types, values, memory);
-  {
-    const std::lock_guard guard(source.lock);
-    if (const auto known = source.told.find(key); known != source.told.end()) return known->second;
-  }
+  if (const auto known = told_before(source, key, memory)) return *known;
   const triton::Grid grid{std::max<std::int64_t>(1, size.grid.x / source.blocks), size.grid.y,
                           size.grid.z};
   const triton::LaunchWork work = triton::count_work(source.program, grid, values, memory);
   triton::Told told{signature_of(work, bytes_behind(kernel, arguments), kernel.name),
-                    work.all_writes && work.unknown.empty(), work.written_at, work.most_elements};
-  if (!work.looked) {
-    const std::lock_guard guard(source.lock);
-    if (source.told.size() < kMostTold) source.told.emplace(key, told);
-  }
+                    work.all_writes && work.unknown.empty(), work.written_at, work.most_elements,
+                    std::move(memory.found)};
+  remember(source, key, told);
   return told;
 }
 

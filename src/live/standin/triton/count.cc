@@ -161,7 +161,6 @@ void Counter::multiplied(const Operation& op, const Value& a, const Value& b,
 LaunchWork Counter::finish() {
   LaunchWork work;
   work.assumed = assumed_;
-  work.looked = looked_;
   work.operations = operations_;
   double read = read_anywhere_.bytes, written = written_anywhere_.bytes, most = 0;
   const auto elements = [&most](const Reached& reached, double bytes) {

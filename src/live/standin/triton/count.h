@@ -50,7 +50,6 @@ struct LaunchWork {
       false;  ///< something hangs on values that nobody computed, or on a mask that no bounds describe
   std::string
       unknown;  ///< what was not understood, with commas; its work is in none of these numbers
-  bool looked = false;                   ///< at memory: other contents may make another work of it
   std::vector<std::int64_t> written_at;  ///< addresses that were reckoned from to write; each once
   bool all_writes = true;                ///< and nothing else is written
   std::uint64_t most_elements = 0;       ///< that are read or written by one pointer

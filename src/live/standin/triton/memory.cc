@@ -58,7 +58,6 @@ void Counter::load(const Operation& op, double weight) {
   Value made = Value::unknown(type.shape);
   made.varies = pointer.varying();
   if (type.element[0] == 'i' && pointer.rank == 0 && pointer.constant()) {
-    looked_ = true;
     const auto found = around_.read(pointer.low, static_cast<std::size_t>(bytes_of(type.element)));
     if (found) made = Value::number(*found);
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,19 +16,27 @@
 
 namespace flopcast::live::triton {
 
+/// An integer that a program found in memory; none where nobody had computed it.
+struct FoundInteger {
+  std::int64_t address = 0;
+  std::size_t bytes = 0;
+  std::optional<std::int64_t> value;
+};
 /// What was told of a launch.
 struct Told {
   std::string signature;
   bool all_writes = false;           ///< everything that it writes to is among `writes`
   std::vector<std::int64_t> writes;  ///< addresses that it reckons from
   std::uint64_t most_elements = 0;   ///< that it reads or writes by one pointer
+  std::vector<FoundInteger> found;   ///< it holds as long as these are there, in this order
 };
 /// A kernel that is loaded.
 struct Kernel {
   Program program;
   int blocks = 1;  ///< of the grid that do one program together (num_ctas)
   mutable std::mutex lock;
-  mutable std::unordered_map<std::string, Told> told;  ///< of launches that look at no memory
+  /// Of launches by their arguments: what was told for different contents of memory, the latest last.
+  mutable std::unordered_map<std::string, std::vector<std::shared_ptr<const Told>>> told;
   mutable std::atomic<int> given_up = 0;  ///< launches that took more steps than are executed
 };
 
