@@ -15,8 +15,10 @@
 namespace flopcast::live {
 namespace {
 
-/// Launches of a kernel whose work is remembered, for so many contents of memory, if it looks at so many integers at most.
-constexpr std::size_t kMostTold = 1 << 16, kMostContents = 8, kMostFound = 1 << 14;
+/// Launches of a kernel whose work is remembered, for so many contents of memory; if they look at it so often at most, for so
+/// many integers.
+constexpr std::size_t kMostTold = 1 << 16, kMostContents = 8, kMostLooks = 1 << 18,
+                      kMostFound = 1 << 14;
 
 using triton::Type;
 using triton::Value;
@@ -37,7 +39,7 @@ class ProcessMemory final : public triton::Surroundings {
  public:
   std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes) override {
     const auto value = look(address, bytes);
-    if (found.size() <= kMostFound) found.push_back({address, bytes, value});
+    if (found.size() < kMostLooks) found.push_back({address, bytes, value});
     return value;
   }
   std::optional<std::int64_t> look(std::int64_t address, std::size_t bytes) {
@@ -121,13 +123,16 @@ std::shared_ptr<const triton::Told> told_before(const triton::Kernel& source,
   return holds == all.rend() ? nullptr : *holds;
 }
 
-void remember(const triton::Kernel& source, const std::string& key, const triton::Told& told) {
+void remember(const triton::Kernel& source, const std::string& key, triton::Told told) {
+  if (told.found.size() == kMostLooks) return;
+  std::sort(told.found.begin(), told.found.end());
+  told.found.erase(std::unique(told.found.begin(), told.found.end()), told.found.end());
   if (told.found.size() > kMostFound) return;
   const std::lock_guard guard(source.lock);
   if (source.told.size() >= kMostTold && !source.told.contains(key)) return;
   auto& all = source.told[key];
   if (all.size() == kMostContents) all.erase(all.begin());
-  all.push_back(std::make_shared<const triton::Told>(told));
+  all.push_back(std::make_shared<const triton::Told>(std::move(told)));
 }
 
 std::string whole(double number) { return std::to_string(std::llround(std::min(number, 9e18))); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -21,6 +22,9 @@ struct FoundInteger {
   std::int64_t address = 0;
   std::size_t bytes = 0;
   std::optional<std::int64_t> value;
+
+  bool operator==(const FoundInteger&) const = default;
+  auto operator<=>(const FoundInteger&) const = default;
 };
 /// What was told of a launch.
 struct Told {
@@ -28,7 +32,7 @@ struct Told {
   bool all_writes = false;           ///< everything that it writes to is among `writes`
   std::vector<std::int64_t> writes;  ///< addresses that it reckons from
   std::uint64_t most_elements = 0;   ///< that it reads or writes by one pointer
-  std::vector<FoundInteger> found;   ///< it holds as long as these are there, in this order
+  std::vector<FoundInteger> found;   ///< it holds as long as these are there, each once
 };
 /// A kernel that is loaded.
 struct Kernel {
