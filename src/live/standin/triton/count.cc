@@ -172,9 +172,9 @@ LaunchWork Counter::finish() {
     double bytes = reached.bytes;
     if (!reached.anywhere && reached.high > reached.low)
       bytes = std::min(bytes, static_cast<double>(reached.high - reached.low));
-    const std::uint64_t left = root.placed ? around_.left(root.base) : 0;
-    return left > 0 && reached.low >= root.base ? std::min(bytes, static_cast<double>(left))
-                                                : bytes;
+    if (!root.placed || !(bytes > 0) || reached.low < root.base) return bytes;
+    const std::uint64_t left = around_.left(root.base, whole_bytes(std::ceil(bytes)));
+    return left > 0 ? std::min(bytes, static_cast<double>(left)) : bytes;
   };
   work.all_writes = written_anywhere_.bytes == 0;
   for (const Root& root : roots_) {
