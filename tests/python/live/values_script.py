@@ -75,6 +75,9 @@ ALIKE = {
     "topk": (lambda x: torch.topk(x, 3, dim=0), X),
     "repeat_interleave": (lambda x, n: torch.repeat_interleave(x, n, dim=0), X, torch.arange(17)),
     "bincount": (lambda i: torch.bincount(i, minlength=30), INDEX),
+    "histogram_of_integers": (
+        lambda i: torch.histc(i if i.is_cuda else i.double(), bins=30, min=0, max=30).long(), INDEX
+    ),
     "scatter_add": (lambda x, i: x.scatter_add(0, i, x[:5]), X, ROWS),
     "index_add": (lambda x, i: x.index_add(0, i, x[i]), X, INDEX),
     "cumsum": (lambda x: x.cumsum(0), X),
