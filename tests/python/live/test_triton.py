@@ -28,10 +28,9 @@ def run(live, tmp_path_factory):
     return run_parts
 
 
-@pytest.mark.parametrize("part", ["products", "attentions", "rows", "sums"])
-def test_kernels_take_what_pytorchs_own_do(run, part):
-    lines, account, _ = run(part)
-    assert lines
+def test_kernels_take_what_pytorchs_own_do(run):
+    lines, account, _ = run("products", "attentions", "rows", "sums")
+    assert len(lines) > 10
     for name, line in lines.items():
         assert line["triton"] == pytest.approx(line["torch"], rel=0.25), name
         assert line["flops"] / (line["triton"] * 1e-3) <= PEAK_FLOPS, name
