@@ -49,7 +49,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """What a [[run]] says."""
+    """What a [[run]] says; what [every] says holds for all of a file that say nothing else, and their commands begin with its."""
 
     what: str
     on: str
@@ -102,9 +102,12 @@ def parsed(kind: type, told: dict, place: str) -> object:
 
 def read(path: Path) -> Framework:
     document = tomllib.loads(path.read_text())
-    rows = []
-    for number, told in enumerate(document.pop("run", []), 1):
+    every, rows = document.pop("every", {}), []
+    for number, own in enumerate(document.pop("run", []), 1):
         place = f"{path}: run {number}"
+        told = {**every, **own}
+        if "command" in every and "command" in own:
+            told["command"] = every["command"] + own["command"]
         if "measured" in told:
             told["measured"] = parsed(Measured, told["measured"], f"{place}: measured")
         rows.append(parsed(Row, told, place))

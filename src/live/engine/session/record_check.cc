@@ -49,8 +49,11 @@ std::optional<std::string> odd_words(const Record& record) {
     case Act::kMakeGroup:
       if (word[2] > kMostRanks) return odd("ranks", word[2]);
       break;
+    case Act::kNameMember:
+      if (word[1] >> 32 > kMostRanks) return odd("members", word[1] >> 32);
+      break;
     case Act::kCollective:
-      if (word[1] >> 32 > static_cast<std::uint64_t>(Collective::kScatter))
+      if (word[1] >> 32 > static_cast<std::uint64_t>(Collective::kBarrier))
         return odd("as its operation", word[1] >> 32);
       if (word[2] > kMostBytes) return odd("bytes", word[2]);
       break;
@@ -75,7 +78,7 @@ Diagnostic time_is_over(std::int32_t rank) {
 }
 
 std::optional<Diagnostic> check_record(std::int32_t rank, const Record& record) {
-  if (record.act > Act::kWakes)
+  if (record.act > Act::kNameMember)
     return overwritten(rank, odd("as its act", static_cast<std::uint64_t>(record.act)));
   if (record.device >= Region::kDevices) return overwritten(rank, odd("as its GPU", record.device));
   if (record.gap_ns < 0)
