@@ -85,8 +85,7 @@ class LiveRun {
   std::optional<LiveFailure> failure_;
   bool stopped_ = false;
   Clock::time_point told_at_, heard_at_ = Clock::now(), moved_at_ = Clock::now();
-  /// So long may a rank compute, or load a library, before it is asked after.
-  Clock::duration silence_ = std::chrono::seconds(10);
+  Clock::duration silence_ = observer_.silence;
   std::uint64_t progress_ = 0;
 };
 

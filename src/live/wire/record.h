@@ -75,6 +75,9 @@ enum class Act : std::uint8_t {
   kWaitsFor,  ///< of the kIdle that follows: it is woken at a channel, too. word: the channel's key, wakes of it
   ///< that the thread knows of
   kWakes,  ///< threads of other processes that wait at a channel. word: its key, which wake of it this is
+  kNameMember,  ///< of a group whose members wait for each other in memory that they share, as a communicator. signature:
+  ///< its name. word: communicator, number of members << 32 | member, the member's rank << 32 | device in its
+  ///< process, what this process is in the group
 
   // Of runs whose ranks stand for others (engine/session/folding.h).
   kMembers,  ///< signature: ranks of the run (ranks.h) that a communicator is of which is made next; word: its
@@ -107,6 +110,7 @@ enum class Collective : std::uint8_t {
   kAllToAll,
   kGather,
   kScatter,
+  kBarrier,  ///< none of NCCL's: kernels that wait for each other in memory that ranks share
 };
 
 /// Types of elements, as ncclDataType_t numbers them.

@@ -316,6 +316,8 @@ struct Session::State {
   void set_members(Group& group, std::size_t size, Process& process, std::uint64_t communicator);
   std::optional<Diagnostic> join_group(Process& process, Thread& thread, const Record& record,
                                        std::string_view name);
+  std::optional<Diagnostic> name_member(Process& process, Thread& thread, const Record& record,
+                                        std::string_view name);
   std::optional<Diagnostic> wait_group(Process& process, Thread& thread, const Record& record);
   std::optional<Diagnostic> split_group(Process& process, std::uint32_t number, Thread& thread,
                                         const Record& record);
