@@ -116,7 +116,8 @@ def main():
         begin = time.perf_counter()
         tokens = torch.randint(0, args.vocabulary, size, device=device)
         first, last = stage.is_first, stage.is_last
-        schedule.step(*([tokens] if first else []), **({"target": tokens} if last else {}))
+        target = {"target": tokens} if last else {}
+        schedule.step(*([tokens] if first else []), **target, return_outputs=False)
         optimizer.step()
         optimizer.zero_grad()
         torch.cuda.synchronize()

@@ -96,6 +96,19 @@ int timed_wait(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t n
                            : wait_until(me, condition, mutex, ns);
 }
 
+/// So long may whoever holds a lock really work. After that it may be a thread of the run that asks the engine, which waits for
+/// this thread's look: PyTorch's threads ask for events with the lock on what the watchdog looks at.
+constexpr std::int64_t kLockIsBusyNs = 100'000'000;
+
+int lock_watched(pthread_mutex_t* mutex) {
+  for (;;) {
+    const timespec until = real_in(kLockIsBusyNs);
+    const int status = real_clocklock(mutex, CLOCK_MONOTONIC, &until);
+    if (status != ETIMEDOUT) return status;
+    give_up_look();
+  }
+}
+
 void notify(const pthread_cond_t* condition, bool all, const void* caller) {
   notifications_of(condition).fetch_add(1, std::memory_order_seq_cst);
   if (any_watchers()) wake_watchers(condition);
@@ -119,7 +132,7 @@ FLOPCAST_INTERPOSED int pthread_mutex_init(pthread_mutex_t* mutex,
 
 FLOPCAST_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   Speaker* const me = followed();
-  if (!me) return real_lock(mutex);
+  if (!me) return watched_ns() ? lock_watched(mutex) : real_lock(mutex);
   int status = real_trylock(mutex);
   if (status == EBUSY) {
     Link::get().block(Standing::kForLock, mutex);

@@ -92,6 +92,15 @@ int watch(const pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t 
   return notified ? 0 : ETIMEDOUT;
 }
 
+void give_up_look() {
+  Link& link = Link::get();
+  Watch& watch = link.watch();
+  watch_seen = watch.wanted.load(std::memory_order_acquire);
+  watch.places[static_cast<std::size_t>(watch_place)].looked.store(watch_seen + 1,
+                                                                   std::memory_order_seq_cst);
+  link.shared().bell.ring_if_asleep();
+}
+
 bool any_watchers() { return watchers.load(std::memory_order_relaxed) > 0; }
 
 void wake_watchers(const pthread_cond_t* condition) {

@@ -24,6 +24,8 @@ std::optional<std::int64_t> look_at_watched(clockid_t clock);
 /// @param notifications of the condition so far
 int watch(const pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns, bool looks,
           const std::atomic<std::uint32_t>& notifications);
+/// Its look is over though it is not, as far as the engine goes: what it waits for goes on when the engine does.
+void give_up_look();
 /// Whether there is any in this process.
 bool any_watchers();
 /// A notification came.
