@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -74,6 +75,28 @@ using Script = std::vector<std::vector<Record>>;
 /// Times at which waits are over, and what questions are told, by rank.
 using Announced = std::vector<std::vector<std::tuple<Time, std::uint32_t, std::uint64_t>>>;
 
+/// A kernel more often than other calls.
+inline Record any_call() {
+  const auto stream = [] { return *rc::gen::inRange<std::uint64_t>(0, 3); };
+  const auto amount = [] { return *rc::gen::inRange<std::uint64_t>(1, 40); };
+  switch (*rc::gen::inRange(0, 8)) {
+    case 0:
+      return with_event(Act::kRecordEvent, stream(), stream());
+    case 1:
+      return with_event(Act::kStreamWaitsEvent, stream(), stream());
+    case 2:
+      return with_event(Act::kWaitEvent, stream());
+    case 3:
+      return with_event(Act::kAskEvent, stream());
+    case 4:
+      return wait_device();
+    case 5:
+      return collective(Collective::kAllReduce, amount(), stream());
+    default:
+      return kernel(stream(), amount());
+  }
+}
+
 inline Script any_script() {
   const auto ranks = *rc::gen::inRange<std::size_t>(1, 4);
   Script script(ranks);
@@ -81,45 +104,26 @@ inline Script any_script() {
     script[r].push_back(communicator(r, ranks));
     script[r].push_back(wait_group());
   }
-  const auto stream = [] { return *rc::gen::inRange<std::uint64_t>(0, 3); };
-  const auto amount = [] { return *rc::gen::inRange<std::uint64_t>(1, 40); };
   for (int n = *rc::gen::inRange(0, 40); n > 0; --n) {
-    const auto rank = *rc::gen::inRange<std::size_t>(0, ranks);
-    std::vector<Record>& own = script[rank];
-    switch (*rc::gen::inRange(0, 8)) {
-      case 0:
-        own.push_back(with_event(Act::kRecordEvent, stream(), stream()));
-        break;
-      case 1:
-        own.push_back(with_event(Act::kStreamWaitsEvent, stream(), stream()));
-        break;
-      case 2:
-        own.push_back(with_event(Act::kWaitEvent, stream()));
-        break;
-      case 3:
-        own.push_back(with_event(Act::kAskEvent, stream()));
-        break;
-      case 4:
-        own.push_back(wait_device());
-        break;
-      case 5: {
-        const std::uint64_t bytes = amount(), on = stream();
-        for (auto& one : script) one.push_back(collective(Collective::kAllReduce, bytes, on));
-        break;
-      }
-      default:
-        own.push_back(kernel(stream(), amount()));
+    const Record record = any_call();
+    if (record.act == Act::kCollective) {
+      for (auto& one : script) one.push_back(record);
+    } else {
+      script[*rc::gen::inRange<std::size_t>(0, ranks)].push_back(record);
     }
   }
   return script;
 }
 
 /// Ranks speak in any order; what was written is heard before anybody is answered.
-inline Announced play(const Script& script, Session& session, std::mt19937& random) {
+/// @param members of the communicator that ranks say that they make, where they do
+inline Announced play(const Script& script, Session& session, std::mt19937& random,
+                      std::string_view members = {}) {
   std::vector<std::size_t> at(script.size(), 0);
   std::vector<bool> waits(script.size(), false);
   Announced told(script.size());
-  for (std::size_t r = 0; r < script.size(); ++r) session.add_process(static_cast<std::int32_t>(r));
+  for (std::size_t r = 0; r < script.size(); ++r)
+    session.add_process(static_cast<std::int32_t>(script[r].front().word[1]));
   while (true) {
     std::vector<std::size_t> speak;
     for (std::size_t r = 0; r < script.size(); ++r) {
@@ -130,6 +134,11 @@ inline Announced play(const Script& script, Session& session, std::mt19937& rand
       Record record = script[r][at[r]++];
       record.number = static_cast<std::uint32_t>(at[r] - 1);
       waits[r] = (record.flags & kAnswerWanted) != 0;
+      if (!members.empty() && record.number++ == 0) {
+        Record says = call(Act::kMembers, 0, 0);
+        says.word[0] = record.word[0];
+        RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, says, members));
+      }
       RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, record, "id"));
       if (at[r] == script[r].size() && !waits[r]) session.lose(static_cast<std::uint32_t>(r));
     }

@@ -101,11 +101,11 @@ Result<FoldPlan> FoldPlan::make(std::uint32_t ranks, const Scouted& leader, Fold
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});
   std::stable_sort(by_size.begin(), by_size.end(),
                    [&](std::size_t a, std::size_t b) { return size_of(a) < size_of(b); });
-  // Whom the first rank sends to is in the smallest group with it.
+  // Whom the first rank sends to is in the smallest group with it. If that is all ranks, nobody stands for another.
   for (const std::int32_t peer : leader.peers) {
     const auto with_peer = [&](std::size_t family) {
       const auto* const group = group_of(plan.families_[family], leader.rank);
-      return group && group->size() < ranks &&
+      return group &&
              std::find(group->begin(), group->end(), peer) != group->end();
     };
     const auto found = std::find_if(by_size.begin(), by_size.end(), with_peer);

@@ -49,6 +49,17 @@ TEST(LiveTransfers, TwoOverTheSameLinksTakeLonger) {
   EXPECT_FALSE(transfers.next_end());
 }
 
+TEST(LiveTransfers, ThoseBesideOneTakeLinksAsIfTheyWereThere) {
+  const Transfer what{Collective::kSend, 256 * kMega, {0, 8}, {{0, 8}, {0, 8}}};
+  Transfers folded = on("2 x dgx-h100"), whole = on("2 x dgx-h100");
+  ASSERT_FALSE(folded.begin(1, what, Time{}));
+  for (std::uint64_t one = 1; one < 4; ++one)
+    ASSERT_FALSE(whole.begin(one, {Collective::kSend, 256 * kMega, {0, 8}}, Time{}));
+  EXPECT_EQ(folded.next_end(), whole.next_end());
+  EXPECT_EQ(folded.advance(*folded.next_end()).size(), 1u);  // nobody asks for the others
+  EXPECT_FALSE(folded.next_end());
+}
+
 TEST(LiveTransfers, ALaterBeginningIsPutBeforeAnEndThatWasForeseen) {
   Transfers transfers = on("2 x dgx-h100");
   const Transfer what{Collective::kSend, 256 * kMega, {0, 8}};

@@ -1,0 +1,158 @@
+#include "live/fold/plan.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace flopcast::live {
+namespace {
+
+using Ranks = std::vector<std::int32_t>;
+
+Ranks all_of(std::int32_t count) {
+  Ranks ranks(static_cast<std::size_t>(count));
+  for (std::int32_t rank = 0; rank < count; ++rank) ranks[static_cast<std::size_t>(rank)] = rank;
+  return ranks;
+}
+
+/// What a program tells of a mesh of stages, data and tensors (the latter next to each other), and does with it.
+struct Mesh {
+  std::int32_t pipeline = 1, data = 1, tensor = 1;
+  std::int32_t ranks() const { return pipeline * data * tensor; }
+
+  Scouted seen_by(std::int32_t rank) const {
+    Scouted scouted;
+    scouted.rank = rank;
+    scouted.stepped = true;
+    scouted.groups.push_back({all_of(ranks()), "default_pg"});
+    const std::int32_t stage = data * tensor;
+    tell(scouted, "mesh_pp", pipeline, stage, pipeline > 1 ? Use::kApart : Use::kNone);
+    tell(scouted, "mesh_dp", data, tensor, Use::kTogether);
+    tell(scouted, "mesh_tp", tensor, 1, Use::kTogether);
+    return scouted;
+  }
+
+ private:
+  enum class Use { kNone, kTogether, kApart };
+  void tell(Scouted& scouted, const char* what, std::int32_t size, std::int32_t step, Use use) const {
+    for (std::int32_t first = 0; first < ranks(); ++first) {
+      if (first / step % size != 0) continue;
+      Ranks group;
+      for (std::int32_t i = 0; i < size; ++i) group.push_back(first + i * step);
+      scouted.groups.push_back({group, what});
+      const auto own = std::find(group.begin(), group.end(), scouted.rank);
+      if (own == group.end()) continue;
+      if (use == Use::kTogether) scouted.together.insert(group);
+      if (use == Use::kApart && own + 1 != group.end()) scouted.peers.insert(own[1]);
+    }
+  }
+};
+
+/// As a run would: its witnesses call what the first rank does.
+FoldPlan planned(const Mesh& mesh, Fold fold = Fold::kAuto) {
+  const Scouted leader = mesh.seen_by(0);
+  Result<FoldPlan> plan = FoldPlan::make(static_cast<std::uint32_t>(mesh.ranks()), leader, fold);
+  EXPECT_TRUE(plan);
+  std::vector<Scouted> witnesses;
+  for (const std::int32_t rank : plan->witnesses()) witnesses.push_back(mesh.seen_by(rank));
+  plan->judge(leader, witnesses);
+  return *plan;
+}
+
+Ranks there_in(const Folding& folding) {
+  Ranks there;
+  for (std::size_t rank = 0; rank < folding.there.size(); ++rank) {
+    if (folding.there[rank]) there.push_back(static_cast<std::int32_t>(rank));
+  }
+  return there;
+}
+
+TEST(LiveFoldPlan, OfParallelDataTheFirstTheLastAndOneBetweenAreThere) {
+  const Folding folding = planned({1, 16, 1}).folding();
+  EXPECT_EQ(there_in(folding), Ranks({0, 8, 15}));
+  EXPECT_EQ(std::set<std::uint32_t>(folding.alike.begin(), folding.alike.end()).size(), 1u);
+}
+
+TEST(LiveFoldPlan, StagesAreNotAlikeAndEachSendsToOneThatIsThere) {
+  const Mesh mesh{4, 8, 2};
+  const Folding folding = planned(mesh).folding();
+  EXPECT_EQ(std::set<std::uint32_t>(folding.alike.begin(), folding.alike.end()).size(), 4u);
+  for (const std::int32_t rank : there_in(folding)) {
+    for (std::int32_t stage = 0; stage < 4; ++stage)
+      EXPECT_TRUE(folding.is_there(rank % 16 + stage * 16)) << rank;
+  }
+  EXPECT_LE(there_in(folding).size(), 16u);
+}
+
+TEST(LiveFoldPlan, OnlyDataIsFoldedIfThatIsWanted) {
+  const Folding folding = planned({1, 8, 2}, Fold::kData).folding();
+  EXPECT_NE(folding.alike[0], folding.alike[1]);  // tensors
+  EXPECT_EQ(folding.alike[0], folding.alike[2]);  // data
+}
+
+TEST(LiveFoldPlan, WhereWitnessesCallOtherThingsAllAreThere) {
+  const Mesh mesh{1, 8, 1};
+  Scouted leader = mesh.seen_by(0);
+  Result<FoldPlan> plan = FoldPlan::make(8, leader, Fold::kAuto);
+  ASSERT_TRUE(plan);
+  std::vector<Scouted> witnesses;
+  for (const std::int32_t rank : plan->witnesses()) {
+    witnesses.push_back(mesh.seen_by(rank));
+    witnesses.back().calls[0].push_back({Act::kKernel, 1, static_cast<std::uint64_t>(rank), 0});
+  }
+  plan->judge(leader, witnesses);
+  EXPECT_FALSE(plan->folding().folds());
+}
+
+TEST(LiveFoldPlan, AFirstRankThatDoesMoreStandsForItself) {
+  const Mesh mesh{1, 8, 1};
+  Scouted leader = mesh.seen_by(0);
+  leader.calls[0].push_back({Act::kCopy, 1, 8, 0});
+  Result<FoldPlan> plan = FoldPlan::make(8, leader, Fold::kAuto);
+  ASSERT_TRUE(plan);
+  std::vector<Scouted> witnesses;
+  for (const std::int32_t rank : plan->witnesses()) witnesses.push_back(mesh.seen_by(rank));
+  plan->judge(leader, witnesses);
+  const Folding folding = plan->folding();
+  EXPECT_NE(folding.alike[0], folding.alike[1]);
+  EXPECT_EQ(folding.alike[1], folding.alike[7]);
+}
+
+TEST(LiveFoldPlan, WhereOnlyTheGroupOfAllTellsWhoSendsToWhomAllAreThere) {
+  Scouted leader = Mesh{1, 8, 1}.seen_by(0);
+  leader.peers.insert(5);
+  const Result<FoldPlan> plan = FoldPlan::make(8, leader, Fold::kAuto);
+  ASSERT_TRUE(plan);
+  EXPECT_FALSE(plan->folding().folds());
+}
+
+TEST(LiveFoldPlan, ASendThatNoGroupTellsOfIsRefusedByItsRanks) {
+  Scouted leader;
+  leader.peers.insert(5);
+  const Result<FoldPlan> plan = FoldPlan::make(8, leader, Fold::kAuto);
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().text().find("rank 0 sends to rank 5"), std::string::npos);
+  EXPECT_NE(plan.error().text().find("--fold off"), std::string::npos);
+}
+
+RC_GTEST_PROP(LiveFoldPlanProperty, EachKindHasTwoThatShowWhetherItIsOne, ()) {
+  const auto degree = [] { return *rc::gen::inRange(1, 6); };
+  const Mesh mesh{degree(), degree(), degree()};
+  const Folding folding = planned(mesh).folding();
+  if (!folding.folds()) return;
+  RC_ASSERT(folding.is_there(0));
+  std::vector<int> kind(folding.alike.size(), 0), there(kind);
+  for (std::size_t rank = 0; rank < folding.alike.size(); ++rank) {
+    RC_ASSERT(folding.alike[rank] == folding.alike[rank / static_cast<std::size_t>(mesh.data * mesh.tensor) *
+                                                   static_cast<std::size_t>(mesh.data * mesh.tensor)]);
+    ++kind[folding.alike[rank]];
+    there[folding.alike[rank]] += folding.there[rank] ? 1 : 0;
+  }
+  for (std::size_t number = 0; number < kind.size(); ++number)
+    RC_ASSERT(there[number] >= std::min(kind[number], 2));
+}
+
+}  // namespace
+}  // namespace flopcast::live
