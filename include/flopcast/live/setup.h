@@ -61,6 +61,15 @@ LiveMemory live_memory(std::uint32_t ranks, bool forked, bool with_torch);
 /// That the machine has less than that.
 std::optional<Diagnostic> memory_problem(std::uint32_t ranks, bool forked, bool with_torch);
 
+/// That a launcher has started this program several times over.
+struct LiveCopies {
+  std::string variable;      ///< of its environment, which numbers this one: "SLURM_PROCID"
+  std::uint64_t number = 0;  ///< of this one, from 0
+  std::uint64_t all = 0;
+};
+/// None where it is the only one.
+std::optional<LiveCopies> live_copies();
+
 /// What keeps any live run from starting here: shared memory that has no name. None if nothing does.
 std::optional<Diagnostic> live_obstacle();
 

@@ -69,6 +69,17 @@ void warn_of_little_shared_memory(Io& io) {
                      : "has " + short_bytes(static_cast<std::int64_t>(space.available)) + " free"));
 }
 
+/// A run has all its ranks on this machine, so a launcher in front of the command starts no parts of one.
+void warn_of_copies(Io& io) {
+  const std::optional<LiveCopies> copies = live_copies();
+  if (!copies) return;
+  warn(io, fmt::format(
+               "a launcher has started this command {} times ({}={}): each is a run of its own, "
+               "with all ranks, and writes the files that it names. Start it once; a launcher of "
+               "the ranks goes behind `--`",
+               copies->all, copies->variable, copies->number));
+}
+
 /// Every rank has pipes, and memory that is shared by a descriptor.
 void allow_many_files() {
   rlimit limit{};
@@ -127,6 +138,7 @@ int run_program(Io& io, RunCommand command) {
       return fail(io, *problem);
   }
   request->capture = command.files.capture;
+  warn_of_copies(io);
   warn_of_little_shared_memory(io);
   request->timeline = command.files.want_timeline();
   allow_many_files();

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,29 @@ def test_a_script_that_closes_every_descriptor_goes_on_or_ends(live, tmp_path):
         expect=None,
     )
     assert done.stdout.count("still here") == 2, done.stderr
+
+
+def test_numbers_of_a_launcher_that_started_the_command_are_not_its_ranks(live, tmp_path):
+    """In a step of Slurm's the command is one of its tasks; the two processes that the program starts are ranks by their GPUs."""
+    script = tmp_path / "spawn.py"
+    script.write_text(
+        "import torch, torch.multiprocessing as mp\n"
+        "def main(rank):\n"
+        "    torch.cuda.set_device(rank)\n"
+        "    torch.ones(1000, 1000, device='cuda').sum()\n"
+        "    torch.cuda.synchronize()\n"
+        "if __name__ == '__main__':\n"
+        "    mp.spawn(main, nprocs=2)\n"
+    )
+    outer = {"SLURM_PROCID": "1", "SLURM_NTASKS": "64", "SLURM_STEP_NUM_TASKS": "64"}
+    line = [live.command, "run", "--on", "dgx-h100", "--python", live.python, "--json", tmp_path / "run.json"]
+    done = subprocess.run(
+        [*map(str, line), "--", str(live.python), str(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **outer},
+    )
+    assert done.returncode == 0, done.stderr
+    assert [rank["rank"] for rank in json.loads((tmp_path / "run.json").read_text())["ranks"]] == [0, 1]
+    assert "has started this command 64 times (SLURM_PROCID=1)" in " ".join(done.stderr.split())

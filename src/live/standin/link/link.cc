@@ -9,12 +9,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
 #include <memory>
 #include <new>
 #include <utility>
 
 #include "live/standin/link/teller.h"
+#include "live/wire/launchers.h"
 #include "live/wire/socket.h"
 
 namespace flopcast::live {
@@ -32,19 +32,18 @@ std::uint64_t cycles_now() {
 #endif
 }
 
-/// The first of these variables that is set, as a number; `otherwise` if none is.
-std::int32_t number_of(std::initializer_list<const char*> variables, std::int32_t otherwise) {
-  for (const char* name : variables) {
-    if (const char* text = std::getenv(name)) return static_cast<std::int32_t>(std::atoi(text));
-  }
-  return otherwise;
-}
-
-/// As launchers number processes: torchrun, Open MPI, MPICH, Slurm.
+/// A launcher that has not numbered this process has not counted it either: its own variables may be those of
+/// a launcher further out, which has started the whole run.
 Hello own_name() {
-  return {Region::kVersion, ::getpid(),
-          number_of({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, -1),
-          number_of({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, 0)};
+  Hello hello{.version = Region::kVersion, .pid = ::getpid()};
+  for (const LauncherVariables& launcher : kLaunchers) {
+    const char* const rank = std::getenv(launcher.rank);
+    if (!rank) continue;
+    if (hello.rank < 0) hello.rank = static_cast<std::int32_t>(std::atoi(rank));
+    const char* const ranks = std::getenv(launcher.ranks);
+    if (ranks && hello.ranks == 0) hello.ranks = static_cast<std::int32_t>(std::atoi(ranks));
+  }
+  return hello;
 }
 
 template <typename T>

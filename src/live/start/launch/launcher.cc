@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -29,13 +30,23 @@ namespace {
 
 constexpr auto kLookAgainAfter = std::chrono::milliseconds(10);
 
+/// Whether a variable is what another launcher, which started this program as one of its processes, has said of that
+/// process. The processes of the run are none of that launcher's: they would take its numbers for their own.
+bool is_of_outer_launcher(const std::string& name) {
+  static const std::map<std::string, std::string> torchrun = rank_environment(0, 1, 1, 0);
+  if (name.starts_with("TORCHELASTIC_") || torchrun.contains(name))
+    return std::getenv("TORCHELASTIC_RUN_ID") != nullptr;
+  return name.starts_with("OMPI_COMM_WORLD_") || name == "PMI_RANK" || name == "PMI_SIZE" ||
+         name == "SLURM_PROCID" || name == "SLURM_LOCALID";
+}
+
 /// The caller's environment with what is set besides, as exec wants it.
 std::vector<std::string> merged(const std::map<std::string, std::string>& set) {
   std::vector<std::string> all;
   for (char** at = environ; *at; ++at) {
     const std::string_view line(*at);
     const std::string name(line.substr(0, line.find('=')));
-    if (!set.contains(name)) all.emplace_back(line);
+    if (!set.contains(name) && !is_of_outer_launcher(name)) all.emplace_back(line);
   }
   for (const auto& [name, value] : set) all.push_back(fmt::format("{}={}", name, value));
   return all;

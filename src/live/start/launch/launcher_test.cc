@@ -66,6 +66,39 @@ TEST(LiveLauncherThreads, SetsTheEnvironmentOverTheCallers) {
   unsetenv("RANK");
 }
 
+/// What a shell that the launcher starts finds of these variables.
+std::string found_in_shell(const std::string& variables,
+                           const std::map<std::string, std::string>& set) {
+  test::TemporaryFolder folder;
+  Launcher launcher;
+  Command command = shell("echo " + variables + " > " + (folder / "said").string());
+  command.environment = set;
+  EXPECT_FALSE(launcher.start(command));
+  all_ended(launcher);
+  return test::read_text(folder / "said");
+}
+
+TEST(LiveLauncherThreads, NumbersOfALauncherThatStartedTheRunAreNotItsRanks) {
+  const std::map<std::string, std::string> outer = {{"SLURM_PROCID", "3"},
+                                                    {"SLURM_LOCALID", "1"},
+                                                    {"SLURM_JOB_ID", "77"},
+                                                    {"OMPI_COMM_WORLD_RANK", "3"},
+                                                    {"PMI_RANK", "3"},
+                                                    {"RANK", "3"},
+                                                    {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  for (const auto& [name, value] : outer) setenv(name.c_str(), value.c_str(), 1);
+  const std::string variables =
+      "$SLURM_PROCID/$SLURM_LOCALID/$SLURM_JOB_ID/$OMPI_COMM_WORLD_RANK/$PMI_RANK/$RANK/"
+      "$TORCHELASTIC_USE_AGENT_STORE";
+  // Without torchrun, who says RANK means the program.
+  EXPECT_EQ(found_in_shell(variables, {}), "//77///3/True\n");
+  setenv("TORCHELASTIC_RUN_ID", "outer", 1);
+  EXPECT_EQ(found_in_shell(variables, {}), "//77////\n");
+  EXPECT_EQ(found_in_shell(variables, {{"RANK", "5"}}), "//77///5/\n");
+  for (const auto& [name, value] : outer) unsetenv(name.c_str());
+  unsetenv("TORCHELASTIC_RUN_ID");
+}
+
 TEST(LiveLauncherThreads, AProgramThatIsNotThereIsNamed) {
   Launcher launcher;
   const auto problem = launcher.start({{"no-such-program-anywhere"}, {}});

@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "support/temporary_folder.h"
 
 namespace flopcast {
@@ -55,6 +60,27 @@ TEST(LiveSetup, MemoryGrowsWithRanks) {
   EXPECT_GT(one.available, 0);
   EXPECT_GT(many.needed, one.needed);
   EXPECT_GT(live_memory(64, false, true).needed, many.needed);
+}
+
+TEST(LiveSetup, KnowsWhenALauncherStartedSeveral) {
+  const auto in = [](const std::vector<std::pair<const char*, const char*>>& variables) {
+    for (const auto& [name, value] : variables) setenv(name, value, 1);
+    const std::optional<LiveCopies> copies = live_copies();
+    for (const auto& [name, value] : variables) unsetenv(name);
+    return copies ? copies->variable + " " + std::to_string(copies->number) + " of " +
+                        std::to_string(copies->all)
+                  : std::string("one");
+  };
+  EXPECT_EQ(in({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}}), "SLURM_PROCID 1 of 4");
+  EXPECT_EQ(in({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}}),
+            "OMPI_COMM_WORLD_RANK 0 of 2");
+  EXPECT_EQ(in({{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"TORCHELASTIC_RUN_ID", "none"}}),
+            "RANK 3 of 8");
+  // A batch script that may start 64 tasks is one process; who sets RANK means the program.
+  EXPECT_EQ(in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "64"}}), "one");
+  EXPECT_EQ(in({{"RANK", "3"}, {"WORLD_SIZE", "8"}}), "one");
+  EXPECT_EQ(in({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), "one");
+  EXPECT_EQ(in({{"PMI_RANK", "x"}, {"PMI_SIZE", "4"}}), "one");
 }
 
 }  // namespace
