@@ -73,7 +73,8 @@ struct Holder {
   std::uint32_t process = 0, thread = 0;  ///< in the session; the thread's ring
   std::int32_t rank = 0;
   Time at;
-  std::string call;  ///< the last that was heard of; empty: none
+  std::string call;         ///< the last that was heard of; empty: none
+  bool at_channel = false;  ///< it waits where other processes of the run would wake it
 };
 
 /// Ranks that failed and were started again.

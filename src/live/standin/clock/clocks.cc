@@ -1,6 +1,7 @@
 // Clocks that are read.
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 
@@ -23,14 +24,17 @@ constexpr std::int64_t kMonotonicStart = 100'000'000 * kSecondNs;
 /// Looks are free: how often a program looks may be up to the real scheduler. But a loop that does nothing but
 /// look (it reads nothing, waits for nobody, and asks nothing of a GPU) until some time has come would never see it come.
 constexpr std::uint32_t kFreeLooks = 1000;
-/// Host time of a look from then on.
+/// Host time of a look from then on. A loop over seconds would take minutes, so it doubles after as many looks again and
+/// again: its end is known to a ten-thousandth.
 constexpr std::int64_t kLookNs = 100;
+constexpr std::uint32_t kLooksToDouble = 10'000;
+constexpr std::uint32_t kMostDoublings = 20;
 /// Host time after which the engine hears of such a thread.
 constexpr std::int64_t kTellAfterNs = 1'000'000;
 
 void look(Speaker& me) {
   if (++me.looks <= kFreeLooks) return;
-  me.gap_ns += kLookNs;
+  me.gap_ns += kLookNs << std::min((me.looks - kFreeLooks) / kLooksToDouble, kMostDoublings);
   if (!me.ring || me.gap_ns < kTellAfterNs) return;
   Record record;
   record.act = Act::kSleep;

@@ -144,7 +144,7 @@ void Link::become_child() {
   first.draws = made_.load() << 16;
   first.cpu_ns = real_ns(CLOCK_THREAD_CPUTIME_ID);
   made_.store(0);
-  own_speaker = &first;
+  enter(first);
   helper_speaker = nullptr;
   begin_telling(region_->stacks);
   forking_.unlock();
@@ -201,7 +201,7 @@ void Link::enter_inherited() {
   first.clock_ns = left->clock_ns;
   first.host_ns = left->host_ns;
   first.cpu_ns = real_ns(CLOCK_THREAD_CPUTIME_ID);
-  own_speaker = &first;
+  enter(first);
   ::unsetenv(kLineVariable);
 }
 
