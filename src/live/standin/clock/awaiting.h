@@ -111,7 +111,11 @@ template <typename Wait, typename IsReady, typename Drop>
 int wait_for_any(std::int64_t ns, bool for_ranks, Awaited awaited, Wait wait_ms, IsReady is_ready,
                  Drop drop) {
   int ready = wait_ms(0);
-  if (ready != 0 || ns != 0) own_speaker->looks = 0;  // else it is a look, and nothing was there
+  if (ready != 0 || ns != 0) {
+    own_speaker->looks = 0;
+  } else {
+    own_speaker->looks_for_others = true;  // it is a look, and nothing was there
+  }
   if (ready == 0 && ns != 0) ready = awaited.meet(wait_ms);
   if (ready == 0 && ns != 0) {
     if (awaited.empty()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 
 #include "live/standin/clock/clocks.h"
 #include "live/standin/clock/real.h"
@@ -29,17 +30,26 @@ constexpr std::uint32_t kFreeLooks = 1000;
 constexpr std::int64_t kLookNs = 100;
 constexpr std::uint32_t kLooksToDouble = 10'000;
 constexpr std::uint32_t kMostDoublings = 20;
-/// Host time after which the engine hears of such a thread.
+/// Host time after which the engine hears of such a thread. It doubles, too. A loop that looks for what other processes may do
+/// besides (a child's end, something to read) then sleeps, so that it does not pass by those who have not come as far.
 constexpr std::int64_t kTellAfterNs = 1'000'000;
+constexpr std::uint32_t kDoublingsBefore = 5;
 
 void look(Speaker& me) {
   if (++me.looks <= kFreeLooks) return;
-  me.gap_ns += kLookNs << std::min((me.looks - kFreeLooks) / kLooksToDouble, kMostDoublings);
-  if (!me.ring || me.gap_ns < kTellAfterNs) return;
-  Record record;
-  record.act = Act::kSleep;
+  const std::uint32_t doublings =
+      std::min((me.looks - kFreeLooks) / kLooksToDouble, kMostDoublings);
+  me.gap_ns += kLookNs << doublings;
+  const std::uint32_t longer = doublings - std::min(doublings, kDoublingsBefore);
+  if (!me.ring || me.gap_ns < kTellAfterNs << longer) return;
   const std::uint32_t looks = me.looks;
-  Link::get().say(record);
+  if (std::exchange(me.looks_for_others, false)) {
+    sleep_ns(1);
+  } else {
+    Record record;
+    record.act = Act::kSleep;
+    Link::get().say(record);
+  }
   me.looks = looks;
 }
 

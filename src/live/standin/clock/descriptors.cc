@@ -311,6 +311,7 @@ FLOPCAST_INTERPOSED pid_t waitpid(pid_t child, int* status, int options) {
     if (found == 0) found = wait_for_child(child, status, options);
   } else {
     me->polls = found == 0 && !end_of_child(child) ? Outside::kChild : Outside::kNothing;
+    me->looks_for_others = found == 0;
   }
   const ChannelPlace end = found > 0 ? end_of(found, false) : ChannelPlace();
   if (end) Link::get().go_on_from(end.channel->next_ns());
