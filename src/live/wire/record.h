@@ -73,8 +73,9 @@ enum class Act : std::uint8_t {
   kAskUse,   ///< what the node's device does. word: DeviceUse, number of a process. Answered
   kFork,  ///< a process of the program's begins here. word: Hello::child of its line. Answered: when
   kWaitsFor,  ///< of the kIdle that follows: it is woken at a channel, too. word: the channel's key, wakes of it
-  ///< that the thread knows of
+  ///< that the thread knows of, 1: threads of its process act in turn
   kWakes,  ///< threads of other processes that wait at a channel. word: its key, which wake of it this is
+  kTurn,  ///< goes on when none of those that act in turn may do anything before. Answered
 };
 
 /// What may be asked of a device, at the thread's time.

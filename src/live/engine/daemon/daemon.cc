@@ -70,6 +70,8 @@ constexpr auto kMostPatienceOfWait = std::chrono::milliseconds(1200);
 constexpr std::int64_t kSlowerThanPatience = 1000;
 /// torchrun looks every tenth of a second.
 constexpr auto kLaunchersSee = std::chrono::seconds(1);
+/// Who acts in turn may wait for one who waits for it, in memory that both look at again and again.
+constexpr auto kLongestTurn = std::chrono::seconds(5);
 constexpr auto kLookWhoIsGoneAfter = std::chrono::milliseconds(20);
 
 std::string fresh_name() {
@@ -480,9 +482,16 @@ std::optional<Diagnostic> Daemon::step() {
   for (const SessionAnswer& one : answers) {
     give(peers_[one.process]->region->rings[one.thread], one);
   }
-  if (heard || !answers.empty()) return std::nullopt;
-  // Processes go seldom, and asking costs a call each.
   const auto now = std::chrono::steady_clock::now();
+  if (heard || !answers.empty()) {
+    went_on_ = now;
+    return std::nullopt;
+  }
+  if (now - went_on_ > kLongestTurn) {
+    session_.let_out_of_turn();
+    went_on_ = now;
+  }
+  // Processes go seldom, and asking costs a call each.
   if (now - looked_ > kLookWhoIsGoneAfter) {
     looked_ = now;
     look_who_is_gone();

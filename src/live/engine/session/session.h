@@ -120,6 +120,8 @@ class Session {
   void set_outside(std::function<bool(const Leap& leap)> is_quiet,
                    std::function<bool(std::uint32_t process, Time at)> look = {});
 
+  /// Nothing has been heard for long: whoever waits for a turn may wait for one who waits for it in ways that nobody sees.
+  void let_out_of_turn();
   /// @param listener lives as long as the session, or until another takes its place; null: nobody
   void set_listener(SessionListener* listener);
 

@@ -80,7 +80,11 @@ void close_at(const ChannelPlace& at) {
 ChannelPlace read_at(int descriptor) {
   if (!own_line()) return {};
   const EndKeys ends = ends_of(descriptor);
-  return of_the_run(place_of_key(ends.read, ends.kind == EndKeys::Kind::kCounter));
+  const bool counts = ends.kind == EndKeys::Kind::kCounter;
+  ChannelPlace at = of_the_run(place_of_key(ends.read, counts));
+  at.serves =
+      counts || ends.kind == EndKeys::Kind::kSocket || ends.kind == EndKeys::Kind::kListener;
+  return at;
 }
 
 ChannelPlace written_at(int descriptor) {
@@ -222,7 +226,7 @@ void Putting::has_put(std::int64_t amount) {
 void Awaited::add(int descriptor, std::uint64_t name, bool reads, bool writes, bool again) {
   const auto put = [&](const ChannelPlace& at) {
     if (!at) return;
-    channels_.push_back({at.channel, at.key});
+    channels_.push_back({at.channel, at.key, 0, at.serves});
     named_.push_back({name, again});
   };
   if (reads) put(read_at(descriptor));

@@ -18,6 +18,7 @@ namespace flopcast::live {
 struct ChannelPlace {
   Channel* channel = nullptr;
   std::uint64_t key = 0;
+  bool serves = false;  ///< of a connection or a counter
   explicit operator bool() const { return channel != nullptr; }
 };
 
@@ -119,11 +120,13 @@ Found stand_at(std::span<AtChannel> at, std::int64_t ns, Look look, Since since)
     if (ns >= 0 && left <= 0) break;
     found.stood = true;
     link.block_at(at, left);
+    link.tell_blocked(Tell::kAll);
     std::int64_t slice = 1;
     do {
       found.ready = look(slice);
       error = errno;
       slice = std::min(2 * slice, kLongestLookMs);
+      if (found.ready == 0) link.tell_blocked(Tell::kLongSince);
       link.end_if_cut(true);
     } while (found.ready == 0 && !(ns >= 0 && link.expired()) && !taken_by_others());
     const std::int64_t there = found.ready <= 0 ? own_speaker->now_ns() : since();

@@ -229,6 +229,8 @@ void Link::block_at(std::span<const AtChannel> at, std::int64_t after_ns) {
     record.act = Act::kWaitsFor;
     record.word[0] = one.key;
     record.word[1] = one.wakes;
+    record.word[2] = one.serves ? 1 : 0;
+    if (one.serves) in_turn_.store(true, std::memory_order_relaxed);
     write(me, record);
   }
   Record record;
@@ -253,6 +255,7 @@ bool Link::unblock_at(std::int64_t ns) {
   guard.unlock();
   if (!timed && ns == Channel::kNoTime) {
     go_on_from_idle(me);
+    take_turn();
     show_jump();
     return true;
   }
@@ -265,8 +268,19 @@ bool Link::unblock_at(std::int64_t ns) {
   bool woken = true;
   if (timed) woken = answered(me).status == 0;
   me.clock_ns = std::max({me.clock_ns, before, woken ? ns : 0});
+  if (woken) take_turn();
   show_jump();
   return woken;
+}
+
+void Link::take_turn() {
+  if (!in_turn_.load(std::memory_order_relaxed) || !own_speaker || !own_speaker->ring) return;
+  Record record;
+  record.act = Act::kTurn;
+  record.flags = kAnswerWanted;
+  write(*own_speaker, record);
+  tell_blocked(Tell::kAll);
+  answered(*own_speaker);
 }
 
 void Link::wake_at(Channel& channel, std::uint64_t key) {
