@@ -2,7 +2,8 @@
 // the file that all of them share, behind the directory of mail.h. The engine looks at none of it.
 #pragma once
 
-#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -119,7 +120,7 @@ class Channel {
   static constexpr int kPatience = 10'000;
   void lock() {
     for (int i = 0; locked_.exchange(1, std::memory_order_acquire) != 0 && i < kPatience; ++i)
-      ::sched_yield();
+      ::syscall(SYS_sched_yield);
   }
   void unlock() { locked_.store(0, std::memory_order_release); }
 
@@ -160,7 +161,7 @@ struct Channels {
         return channel;
       }
       for (int look = 0; there == kBeingMade && look < kPatience; ++look) {
-        ::sched_yield();
+        ::syscall(SYS_sched_yield);
         there = channel.key.load(std::memory_order_acquire);
       }
       if (there == key) return channel;

@@ -19,6 +19,7 @@ constinit Real<int(clockid_t, int, const timespec*, timespec*)> real_clock_nanos
 constinit Real<int(const timespec*, timespec*)> real_nanosleep{"nanosleep"};
 constinit Real<int(useconds_t)> real_usleep{"usleep"};
 constinit Real<unsigned(unsigned)> real_sleep{"sleep"};
+constinit Real<int()> real_sched_yield{"sched_yield"};
 
 /// A sleep up to this, right after another rank has said something, is one between two looks.
 constexpr std::int64_t kLongestPollNs = 100'000'000;
@@ -108,4 +109,10 @@ FLOPCAST_INTERPOSED unsigned sleep(unsigned seconds) {
   if (!own_speaker) return real_sleep(seconds);
   sleep_ns(seconds * kSecondNs);
   return 0;
+}
+
+/// Who lets others run between its looks at a clock looks for what they do: at a flag in memory that processes share, as a rule.
+FLOPCAST_INTERPOSED int sched_yield() noexcept {
+  if (own_speaker) own_speaker->looks_for_others = true;
+  return real_sched_yield();
 }

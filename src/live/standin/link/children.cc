@@ -274,7 +274,7 @@ bool Link::unblock_at(std::int64_t ns) {
 }
 
 void Link::take_turn() {
-  if (!in_turn_.load(std::memory_order_relaxed) || !own_speaker || !own_speaker->ring) return;
+  if (!acts_in_turn() || !own_speaker || !own_speaker->ring) return;
   Record record;
   record.act = Act::kTurn;
   record.flags = kAnswerWanted;

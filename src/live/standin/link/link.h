@@ -149,6 +149,7 @@ class Link {
   bool unblock_at(std::int64_t ns);
   /// This thread has waited and may go on: when it is its turn, where the threads of this process act in turn.
   void take_turn();
+  bool acts_in_turn() const { return in_turn_.load(std::memory_order_relaxed); }
   /// Those who stand still at the channel are woken by this thread, before they really are.
   void wake_at(Channel& channel, std::uint64_t key);
 
