@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import mmap
 import os
 import select
 import selectors
@@ -205,6 +206,30 @@ def full():
     while part := one.recv(1 << 20):
         got += len(part)
     return [got, watch(), os.waitpid(child, 0)[1]]
+
+
+def spins():
+    """A loop over a flag in memory that processes share, and that act in turn since one waited for the other."""
+    flag, counter = mmap.mmap(-1, 1), os.eventfd(0)
+    watch = Watch()
+
+    def work():
+        time.sleep(1)
+        os.eventfd_write(counter, 1)
+        os.eventfd_read(counter)
+        time.sleep(2)
+        flag[0] = 1
+        time.sleep(5)
+
+    child = child_that(work)
+    said = [os.eventfd_read(counter), watch()]
+    time.sleep(1)
+    os.eventfd_write(counter, 1)
+    while flag[0] == 0:
+        os.sched_yield()
+    said.append(watch())
+    os.waitpid(child, 0)
+    return [*said, watch()]
 
 
 def zmq():

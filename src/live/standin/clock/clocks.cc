@@ -36,18 +36,34 @@ constexpr std::uint32_t kMostDoublings = 20;
 constexpr std::int64_t kTurnAfterNs = 10'000;
 constexpr std::int64_t kTellAfterNs = 1'000'000;
 constexpr std::uint32_t kDoublingsBefore = 5;
+/// Host time of a round of a loop that lets others run in between: assumed.
+constexpr std::int64_t kRoundNs = 1000;
+
+/// By how much what so many looks take has doubled.
+std::uint32_t doublings_after(std::uint32_t looks) {
+  return std::min(looks / kLooksToDouble, kMostDoublings);
+}
+/// The same of how long it is before others hear of it.
+std::uint32_t rarer_after(std::uint32_t looks) {
+  return std::max(doublings_after(looks), kDoublingsBefore) - kDoublingsBefore;
+}
+
+void take_turn_as_it_looks(Speaker& me) {
+  const std::uint32_t looks = me.looks;
+  Link::get().take_turn();
+  me.looks = looks;
+}
 
 void look(Speaker& me) {
   if (++me.looks <= kFreeLooks) return;
-  const std::uint32_t doublings =
-      std::min((me.looks - kFreeLooks) / kLooksToDouble, kMostDoublings);
-  me.gap_ns += kLookNs << doublings;
-  const std::uint32_t longer = doublings - std::min(doublings, kDoublingsBefore);
+  const std::uint32_t costly = me.looks - kFreeLooks;
+  me.gap_ns += kLookNs << doublings_after(costly);
+  const std::uint32_t longer = rarer_after(costly);
   const bool in_turn = me.ring && me.looks_for_others && Link::get().acts_in_turn();
   if (!me.ring || me.gap_ns < (in_turn ? kTurnAfterNs : kTellAfterNs) << longer) return;
   const std::uint32_t looks = me.looks;
   if (in_turn) {
-    Link::get().take_turn();
+    take_turn_as_it_looks(me);
   } else if (me.looks_for_others) {
     sleep_ns(1);
   } else {
@@ -94,6 +110,13 @@ std::optional<std::int64_t> virtual_ns(clockid_t clock) {
   if (clock == CLOCK_THREAD_CPUTIME_ID || clock == CLOCK_PROCESS_CPUTIME_ID)
     return me->host_ns + me->gap_ns;
   return std::nullopt;
+}
+
+void take_round() {
+  Speaker& me = *own_speaker;
+  ++me.looks;
+  me.gap_ns += kRoundNs << doublings_after(me.looks);
+  if (me.gap_ns >= kTurnAfterNs << rarer_after(me.looks)) take_turn_as_it_looks(me);
 }
 
 bool shows_virtual_time(clockid_t clock) { return beginning_of(clock).has_value(); }

@@ -111,8 +111,12 @@ FLOPCAST_INTERPOSED unsigned sleep(unsigned seconds) {
   return 0;
 }
 
-/// Who lets others run between its looks at a clock looks for what they do: at a flag in memory that processes share, as a rule.
+/// Who lets others run looks for what they do: at a flag in memory that processes share, as a rule.
 FLOPCAST_INTERPOSED int sched_yield() noexcept {
-  if (own_speaker) own_speaker->looks_for_others = true;
-  return real_sched_yield();
+  Speaker* const me = followed();
+  if (!me) return real_sched_yield();
+  me->looks_for_others = true;
+  if (!Link::get().acts_in_turn()) return real_sched_yield();
+  take_round();
+  return 0;
 }
