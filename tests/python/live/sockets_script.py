@@ -210,21 +210,21 @@ def full():
 
 def spins():
     """A loop over a flag in memory that processes share, and that act in turn since one waited for the other."""
-    flag, counter = mmap.mmap(-1, 1), os.eventfd(0)
+    flag, there, here = mmap.mmap(-1, 1), os.eventfd(0), os.eventfd(0)
     watch = Watch()
 
     def work():
         time.sleep(1)
-        os.eventfd_write(counter, 1)
-        os.eventfd_read(counter)
+        os.eventfd_write(here, 1)
+        os.eventfd_read(there)
         time.sleep(2)
         flag[0] = 1
         time.sleep(5)
 
     child = child_that(work)
-    said = [os.eventfd_read(counter), watch()]
+    said = [os.eventfd_read(here), watch()]
     time.sleep(1)
-    os.eventfd_write(counter, 1)
+    os.eventfd_write(there, 1)
     while flag[0] == 0:
         os.sched_yield()
     said.append(watch())
