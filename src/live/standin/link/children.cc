@@ -239,9 +239,9 @@ void Link::block_at(std::span<const AtChannel> at, std::int64_t after_ns) {
     record.flags = kAnswerWanted;
     record.word[0] = static_cast<std::uint64_t>(after_ns);
     me.timed = true;
-    me.ring->clocked.store(static_cast<std::int32_t>(syscall(SYS_gettid)),
-                           std::memory_order_relaxed);
   }
+  // It looks from time to time; whoever wakes it says so before.
+  me.ring->clocked.store(static_cast<std::int32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
   write(me, record);
   me.standing.store(Standing::kIdle, std::memory_order_release);
 }
