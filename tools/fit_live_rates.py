@@ -19,6 +19,7 @@ from math import prod
 from pathlib import Path
 
 CORES = {"h100-sxm": 132, "v100-sxm2-32g": 80}
+HERTZ = {"h100-sxm": 1.98e9, "v100-sxm2-32g": 1.53e9}
 # Recording, chip of the catalogue, its bytes a second, what its cache holds.
 RECORDINGS = (
     ("nanogpt_8xh100/rank0.json.gz", "h100-sxm", 3.35e12, 50e6),
@@ -38,7 +39,7 @@ CLASSES = (
     ("fill", ("Memset",), "cudaMemset"),
     ("copy", ("Memcpy DtoD",), "cudaMemcpy within the chip"),
 )
-# Bound by instructions: as many elements a second whatever their bytes are. No slower than this is a launch.
+# Bound by instructions: as many elements a cycle whatever their bytes are. No slower than this is a launch.
 BY_ELEMENTS = {"strided", "cat"}
 SHORTEST_S = 20e-6
 # Of which no recording has one whose data does not fit the cache; they load and store as another class does.
@@ -49,6 +50,7 @@ ALIKE = (
     ("chunks", ("chunk_cat_cuda_kernel",), "contiguous", "what FSDP scatters, put together"),
     ("wide cat", ("CatArrayBatchedCopy", "vectorized"), "contiguous", "tensors put behind each other, 16 bytes at a time"),
     ("reduction", ("reduce_kernel",), "contiguous", "sums, means, norms of tensors"),
+    ("long rows", ("cunn_SoftMax",), "contiguous", "softmax of rows too long to be kept"),
     ("native batch_norm", ("batch_norm_",), "batch_norm", "PyTorch's own"),
 )
 # Attention of 16,384 tokens, 2,048 wide, heads of 128, in TFLOP/s at 4,096 and 8,192 tokens a sequence, as the figures 5
@@ -73,7 +75,7 @@ SUM_OF_ALL = {"copy_", "clamp_min"}  # the output is among what they were given
 @dataclass(frozen=True)
 class Point:
     chip: str
-    rate: float  # share of the bandwidth, or elements a second of a core
+    rate: float  # share of the bandwidth, or elements a cycle of a core
 
 
 def tensors(operator: dict) -> list[int]:
@@ -154,10 +156,11 @@ def points_of(path: Path, chip: str, bandwidth: float, cache: float) -> dict[str
         else:
             continue
         if amount > (0 if kind in BY_ELEMENTS else 1.4 * cache):
-            times[kind, event["name"], amount].append(event["dur"] * 1e-6)
+            shape = str(operator["args"].get("Input Dims")) if operator else ""
+            times[kind, event["name"], shape, amount].append(event["dur"] * 1e-6)
     found: dict[str, list[Point]] = defaultdict(list)
-    for (kind, _, amount), seconds in times.items():
-        most = CORES[chip] if kind in BY_ELEMENTS else bandwidth
+    for (kind, *_, amount), seconds in times.items():
+        most = CORES[chip] * HERTZ[chip] if kind in BY_ELEMENTS else bandwidth
         found[kind].append(Point(chip, amount / statistics.median(seconds) / most))
     return found
 
@@ -215,7 +218,7 @@ def main() -> None:
             points[kind] += some
     head = (
         "# What kernels that PyTorch and its libraries bring along reach of a chip, by tools/fit_live_rates.py.\n"
-        "# memory: share of the bandwidth, where the data does not fit the cache; elements: written a second by a core;\n"
+        "# memory: share of the bandwidth, where the data does not fit the cache; elements: written a cycle by a core;\n"
         "# kernels: words of their names, \"!\" before one that must be missing; the first class counts. attention: FLOP/s of 4,096 to 8,192 tokens, causal, heads of 128.\n"
     )
     options.out.write_text(head + memory_text(points) + attention_text(), encoding="utf-8")

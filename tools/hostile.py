@@ -96,6 +96,36 @@ torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py \\
   --recompute-granularity selective  # and so on
 """
 
+#: What operators and kernels of one's own do.
+OPERATORS = b"""[[operator]]
+name = "mine::product"
+source = "mine 1.0"
+[[operator.product]]
+m = "a[0]"
+n = "b[1]"
+k = "a[-1]"
+type = "a"
+
+[[operator]]
+name = ["mine::attend*", "mine::look{n}"]
+[operator.attention]
+queries = ["max(steps(starts), 1) % 7", "q[0]"]
+keys = ["steps(starts)", 4096]
+heads = "q[1]"
+dim = "q[2]"
+causal = true
+type = "q"
+
+[[operator]]
+name = "aten::_softmax"
+as = "softmax"
+read = "2 * inputs.bytes + (1.5 - 3) * 2"
+
+[[kernel]]
+name = "*my_product*"
+read = "16 * threads"
+"""
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -116,6 +146,7 @@ READERS = (
     Reader("trace.slice", ("trace", "slice", "{file}", "--step", "1", "--out", "{out}"), TRACE, ".json"),
     Reader("trace.packed", ("trace", "info", "{file}"), "src/trace/pack/corpus/step.fcpack", ".fcpack"),
     Reader("resolve", ("resolve", "{file}"), "tests/data/live/two_ranks.fccap", ".fccap"),
+    Reader("operators", ("resolve", "{good:tests/data/live/two_ranks.fccap}", "--operators", "{file}"), OPERATORS, ".toml"),
     Reader("replay.packed", ("replay", "{file}", "--steps", "1", "--json"), "src/trace/pack/corpus/step.fcpack", ".fcpack"),
     Reader("replay", ("replay", "{file}", "--html", "{page}"), TRACE, ".json"),
     Reader("replay.gz", ("replay", "{file}", "--json"), gzip.compress(TRACE, mtime=0), ".json.gz"),

@@ -4,7 +4,7 @@
     tools/make_build_times.py --before BEFORE --after AFTER --before-is "version 1a2b3c4" --out docs/validation/build_times.md
 
 BEFORE and AFTER are tables of lines "NAME<tab>SECONDS BY THE CLOCK<tab>PROCESSOR SECONDS", as a run leaves them in
-build/release/Testing/processor.tsv; an empty field is not known. Parts of a check (unit.3_of_8) are added up."""
+build/release/Testing/processor.tsv; an empty field is not known. Parts of a check (unit.3_of_8, live.values) are added up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Made by `tools/make_build_times.py` from what two runs left in `build/release/Te
 |---|---:|---:|---:|
 """
 BUILD = "building "
-PART = re.compile(r"\.\d+_of_\d+$")
+PART = re.compile(r"\.\d+_of_\d+$|(?<=^live)\..*$")
 
 
 def read(table: Path) -> dict[str, tuple[float, float]]:

@@ -252,7 +252,7 @@ def against_estimate(runner: Runner, program: Program) -> str:
 
 
 def rate_of(one: dict) -> str:
-    return percent(one["share"], 1) if "share" in one else f"{one['elements'] / 1e9:.2f} · 10⁹ elements/s a core"
+    return percent(one["share"], 1) if "share" in one else f"{one['elements']:.2f} elements a cycle of a core"
 
 
 def rates() -> str:

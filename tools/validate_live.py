@@ -29,7 +29,7 @@ TABLES = Path("tools/live_frameworks")
 PAGE = Path("docs/validation/live.md")
 TITLE = "## Frameworks"
 ABOUT = """\
-Written by `./dev validate-live`: frameworks as PyPI has them (what a script of ours sets beside is in its row), each on the PyTorch of `.torch` or one that it pins. A step's time is what the framework
+Written by `./dev validate-live`: frameworks as PyPI has them, torchtitan of 2024 as its repository (what a script of ours sets beside is in its row), each on the PyTorch of `.torch` or one that it pins. A step's time is what the framework
 itself prints, else the median step of the run's account (*). Memory is what the framework says, else the peak of a GPU. Unknown: the share that
 kernels of unknown work might have of the step, moving what they can reach once. Real time is this machine's.
 """
@@ -49,7 +49,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """What a [[run]] says."""
+    """What a [[run]] says; what [every] says holds for all of a file that say nothing else, and their commands begin with its."""
 
     what: str
     on: str
@@ -102,9 +102,12 @@ def parsed(kind: type, told: dict, place: str) -> object:
 
 def read(path: Path) -> Framework:
     document = tomllib.loads(path.read_text())
-    rows = []
-    for number, told in enumerate(document.pop("run", []), 1):
+    every, rows = document.pop("every", {}), []
+    for number, own in enumerate(document.pop("run", []), 1):
         place = f"{path}: run {number}"
+        told = {**every, **own}
+        if "command" in every and "command" in own:
+            told["command"] = every["command"] + own["command"]
         if "measured" in told:
             told["measured"] = parsed(Measured, told["measured"], f"{place}: measured")
         rows.append(parsed(Row, told, place))

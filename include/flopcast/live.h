@@ -6,6 +6,7 @@
 // docs/theory/live.md has the rules of time and order.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -64,6 +65,8 @@ struct LiveObserver {
                             std::size_t waiting)>
       status;
   std::function<void(const std::string&)> notice;  ///< of what may be wrong: a rank that is stuck
+  /// So long, in real time, may a rank compute, or load a library, before it is asked after.
+  std::chrono::milliseconds silence{10'000};
 };
 
 /// Kernels of one kind of price.

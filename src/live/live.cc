@@ -54,9 +54,7 @@ constexpr const char* kPreloaded[] = {"libflopcast_live.so", "libflopcast_preloa
 constexpr auto kFailTogether = std::chrono::milliseconds(100);
 /// So long may a process live that has left the run: another program in its place, say.
 constexpr auto kEndIsKnown = std::chrono::seconds(1);
-/// So long may a rank compute, or load a library, before it is asked after.
-constexpr auto kSilence = std::chrono::seconds(10);
-/// And again after so many times as long.
+/// Who is waited for is asked after again when so many times as long has passed.
 constexpr int kRarer = 3;
 /// So long after the first processes of a program others may come: they import much.
 constexpr auto kOthersCome = std::chrono::seconds(60);
@@ -141,7 +139,7 @@ class LiveRun {
   std::optional<LiveFailure> failure_;
   bool stopped_ = false;
   Clock::time_point told_at_, heard_at_ = Clock::now(), moved_at_ = Clock::now();
-  Clock::duration silence_ = kSilence;
+  Clock::duration silence_ = observer_.silence;
   std::uint64_t progress_ = 0;
 };
 
@@ -171,6 +169,10 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
        {std::pair("OMP_NUM_THREADS", "1"), {"GLOO_SOCKET_IFNAME", "lo"}}) {
     if (!std::getenv(name)) all.try_emplace(name, value);
   }
+  // PyTorch's compiler gives each device a folder of its own for what Triton makes, which here is the same for all of them.
+  constexpr const char* kTriton = "TRITON_CACHE_DIR";
+  if (!request_.torch_plugin.empty() && !std::getenv(kTriton))
+    all.try_emplace(kTriton, (request_.torch_plugin.parent_path() / "triton").string());
   return all;
 }
 
@@ -303,7 +305,7 @@ void LiveRun::tell_how_it_goes() {
   if (session_.progress() != progress_) {
     progress_ = session_.progress();
     heard_at_ = now;
-    silence_ = kSilence;
+    silence_ = observer_.silence;
   }
   if (observer_.status) {
     outputs_->show(observer_.status(teller_.end(), real_s(), layout_.ranks, session_.waiting()));

@@ -52,6 +52,17 @@ def test_a_key_that_is_none_is_refused_with_its_place(tmp_path, text, told):
         validate_live.read(path)
 
 
+def test_what_holds_for_every_run_is_said_once(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'packages = ["a==1"]\n[every]\non = "y"\nranks = 2\ncommand = ["train.py"]\n'
+        '[[run]]\nwhat = "x"\ncommand = ["--fast"]\n[[run]]\nwhat = "z"\non = "u"\n'
+    )
+    first, second = validate_live.read(path).rows
+    assert (first.on, first.ranks, first.command) == ("y", 2, ["train.py", "--fast"])
+    assert (second.on, second.ranks, second.command) == ("u", 2, ["train.py"])
+
+
 def test_rows_of_one_framework_are_written_and_others_stay(tmp_path):
     page = tmp_path / "live.md"
     page.write_text(PAGE)

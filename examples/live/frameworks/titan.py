@@ -6,7 +6,7 @@ package leaves out (a tokenizer, text) is made up below tests/assets of the curr
 
 Arguments are torchtitan's. What its command line cannot say of a configuration goes before them: set:FIELD=VALUE sets a
 field (set:dataloader.dataset=c4_test), model:NAME=VALUE what model_registry is asked for (model:attn_backend=varlen).
-in:FOLDER goes there first.
+in:FOLDER goes there first; train:FILE is the trainer, of a checkout from before 0.1, when it was outside of the package.
 """
 
 import ast
@@ -89,12 +89,14 @@ def value_of(text):
 
 
 def main():
-    settings, arguments = [], []
+    settings, arguments, trainer = [], [], None
     for one in sys.argv[1:]:
         kind, _, rest = one.partition(":")
         if kind == "in":
             Path(rest).mkdir(parents=True, exist_ok=True)
             os.chdir(rest)
+        elif kind == "train":
+            trainer = Path(rest).absolute()
         elif kind in ("set", "model") and "=" in rest:
             key, _, text = rest.partition("=")
             settings.append((kind, key, value_of(text)))
@@ -103,7 +105,11 @@ def main():
     if not (ASSETS / "c4_test/data.json").exists():
         make_assets()
     sys.argv[1:] = changed(arguments, settings) if settings else arguments
-    runpy.run_module("torchtitan.train", run_name="__main__", alter_sys=True)
+    if trainer:
+        sys.path.insert(0, str(trainer.parent))
+        runpy.run_path(str(trainer), run_name="__main__")
+    else:
+        runpy.run_module("torchtitan.train", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <memory>
 
 #include "base/files/input_file.h"
 #include "base/layout/fit.h"
 #include "base/text/format.h"
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 #include "base/text/shown.h"
 #include "cli/run/files.h"
 #include "cli/run/program.h"
@@ -70,8 +73,18 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-LiveObserver observer_of(Io& io) {
+/// Tests are not to wait for what a user may.
+constexpr const char* kSilence = "FLOPCAST_LIVE_SILENCE";
+
+Result<LiveObserver> observer_of(Io& io) {
   LiveObserver observer;
+  if (const char* text = std::getenv(kSilence)) {
+    const auto seconds = parse_number<double>(text);
+    if (!seconds || !(*seconds >= 0.1 && *seconds <= 1e6))
+      return usage_error(kSilence, fmt::format("'{}' is no time", text),
+                         "0.1 to 1000000 seconds without news before who is waited for is named");
+    observer.silence = std::chrono::milliseconds(std::llround(*seconds * 1000));
+  }
   observer.stop = Interruptible::interrupted;
   observer.notice = [&io](const std::string& text) { warn(io, text); };
   if (io.terminal) {
@@ -103,6 +116,8 @@ int run_program(Io& io, RunCommand command) {
   const Result<std::int64_t> start = start_of(command.start);
   if (!start) return fail(io, start.error());
   request->start_ns = *start;
+  const Result<LiveObserver> observer = observer_of(io);
+  if (!observer) return fail(io, observer.error());
   for (std::string& cluster : command.sweep) {
     if (auto problem = take_fits(cluster, command.program.fits, "--sweep"))
       return fail(io, *problem);
@@ -112,7 +127,7 @@ int run_program(Io& io, RunCommand command) {
   request->timeline = command.files.want_timeline();
   allow_many_files();
   const Interruptible interruptible;
-  const Result<LiveReport> report = run_live(*request, Catalog::builtin(), observer_of(io));
+  const Result<LiveReport> report = run_live(*request, Catalog::builtin(), *observer);
   if (!report) return fail(io, report.error());
   int written = tell_run(io, command.files, *report);
   if (report->stopped) return Interruptible::code();

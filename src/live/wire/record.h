@@ -75,6 +75,9 @@ enum class Act : std::uint8_t {
   kWaitsFor,  ///< of the kIdle that follows: it is woken at a channel, too. word: the channel's key, wakes of it
   ///< that the thread knows of, 1: threads of its process act in turn
   kWakes,  ///< threads of other processes that wait at a channel. word: its key, which wake of it this is
+  kNameMember,  ///< of a group whose members wait for each other in memory that they share, as a communicator. signature:
+  ///< its name. word: communicator, number of members << 32 | member, the member's rank << 32 | device in its
+  ///< process, what this process is in the group
   kTurn,  ///< goes on when none of those that act in turn may do anything before. Answered
 };
 
@@ -103,6 +106,7 @@ enum class Collective : std::uint8_t {
   kAllToAll,
   kGather,
   kScatter,
+  kBarrier,  ///< none of NCCL's: kernels that wait for each other in memory that ranks share
 };
 
 /// Types of elements, as ncclDataType_t numbers them.

@@ -1,5 +1,6 @@
 """What tests of live runs share: the command, and the Python that has a stock PyTorch."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+# Who is waited for is named after ten seconds, in tests after so many.
+SILENCE_S = 4
 
 
 class Live:
@@ -17,13 +20,29 @@ class Live:
         self.command = command
         self.python = python
 
-    def run(self, *words, on: str = "dgx-h100", ranks: int = 1, timeout: float = 120, expect: int | None = 0, **more):
+    def run(self, *words, on: str = "dgx-h100", ranks: int = 1, timeout: float = 120, expect: int | None = 0, env=None, **more):
         """The finished process. Words: flags of the command, the script, its arguments. Any exit code will do where
-        none is expected."""
+        none is expected. Variables are set besides those of the tests."""
         line = [self.command, "run", "--on", on, "--ranks", str(ranks), "--python", str(self.python), *map(str, words)]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=timeout, cwd=ROOT, **more)
+        environment = {**os.environ, "FLOPCAST_LIVE_SILENCE": str(SILENCE_S), **(env or {})}
+        done = subprocess.run(line, capture_output=True, text=True, timeout=timeout, cwd=ROOT, env=environment, **more)
         assert expect is None or done.returncode == expect, done.stdout + done.stderr
         return done
+
+    def asked(self, *words) -> str:
+        """What another command prints."""
+        done = subprocess.run([self.command, *map(str, words)], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def replay(self, folder: Path):
+        """What `flopcast replay --json` says of the only run in a folder."""
+        return json.loads(self.asked("replay", folder, "--json"))["sets"][0]
+
+    def resolve(self, folder: Path, on: str):
+        """What `flopcast resolve --json` says of the captured run in a folder."""
+        self.asked("resolve", folder / "run.fccap", "--on", on, "--json", folder / "resolved.json")
+        return json.loads((folder / "resolved.json").read_text())
 
     def script(self, folder: Path, text: str, *words, **more):
         """The same for a script of these lines."""

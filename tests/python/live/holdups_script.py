@@ -1,5 +1,5 @@
 """What others wait for: ranks that compute, wait for a child, stand in a call that nobody watches; ranks that leave and come
-again. Argument: which of them."""
+again. Arguments: which of them, a folder, and where ranks compute, for how many seconds."""
 
 import ctypes
 import fcntl
@@ -42,13 +42,14 @@ def spin_until(end):
 def named():
     """Every rank does something else for so long that it is asked after."""
     begin()
-    end = real_s() + 15
+    seconds = float(sys.argv[3])
+    end = real_s() + seconds
     if RANK == 0:
         thread = threading.Thread(target=spin_until, args=(end,), name="the_loader")
         thread.start()
         thread.join()
     elif RANK == 1:
-        later = end + 15
+        later = end + seconds
         subprocess.run([sys.executable, "-c", f"while float(open('/proc/uptime').read().split()[0]) < {later}: pass"])
     elif RANK == 2:
         libc = ctypes.CDLL(None)

@@ -30,16 +30,20 @@ def python() -> int:
     return sum(i % 7 for i in range(400_000))
 
 
-torch.cuda.init()
-work()
-if sys.argv[1] == "count":
-    print(f"rows {rows()}")
-elif sys.argv[1] == "operators":
+def operators() -> int:
     before = time.perf_counter_ns()
     work()
-    print(f"took {time.perf_counter_ns() - before}")
-else:
+    return time.perf_counter_ns() - before
+
+
+def python_times() -> str:
     python()
     before, spent, used = time.perf_counter_ns(), time.thread_time_ns(), processor_ns()
     python()
-    print(f"took {time.perf_counter_ns() - before} {time.thread_time_ns() - spent} {processor_ns() - used}")
+    return f"{time.perf_counter_ns() - before} {time.thread_time_ns() - spent} {processor_ns() - used}"
+
+
+torch.cuda.init()
+work()
+for what in sys.argv[1:]:
+    print(what, {"rows": rows, "operators": operators, "python": python_times}[what]())

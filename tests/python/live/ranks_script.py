@@ -10,6 +10,7 @@ import time
 
 import torch
 import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric
 from torch import nn
 from torch.nn import functional as F
 
@@ -158,6 +159,21 @@ def groups():
     if rank < 2:
         dist.all_reduce(x, group=pair)
         assert x.item() == 2
+
+
+@check
+def barriers_of_symmetric_memory():
+    group, _ = dist.new_subgroups(int(os.environ["LOCAL_WORLD_SIZE"]))
+    handle = symmetric.rendezvous(symmetric.empty(16, device=cuda), group)
+    for channel in (0, 1, 0):
+        dist.barrier()
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        if handle.rank == 1:
+            time.sleep(0.05)
+        handle.barrier(channel=channel)
+        torch.cuda.synchronize()
+        assert 0.0499 < time.perf_counter() - begin < 0.051
 
 
 @check

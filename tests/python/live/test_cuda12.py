@@ -1,5 +1,5 @@
 """A stock PyTorch of CUDA 12, where FLOPCAST_TORCH_CUDA12 names the folder of one (.../site-packages/torch): what the other tests
-hold for PyTorch of CUDA 13 is true of it as well.
+hold for PyTorch of CUDA 13 is true of it as well. With 2.6 the first test holds; the others ask for what later ones have.
 
     python3 -m venv T && T/bin/pip install --no-deps torch==2.9.1 && T/bin/pip install -r requirements-torch.txt without torch
     FLOPCAST_TORCH_CUDA12=T/lib/python3.11/site-packages/torch

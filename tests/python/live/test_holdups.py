@@ -6,14 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import SILENCE_S
 
 SCRIPT = Path(__file__).with_name("holdups_script.py")
 
 
 def test_who_holds_the_run_is_named_with_where_it_is(live, tmp_path):
-    done = live.run(SCRIPT, "named", tmp_path, ranks=4, timeout=240)
+    done = live.run(SCRIPT, "named", tmp_path, 2 * SILENCE_S, ranks=4, timeout=240)
     assert done.stdout.splitlines() == ["met 16"] * 4
-    assert "nothing has gone on for 10 s of real time" in done.stderr
+    assert f"nothing has gone on for {SILENCE_S} s of real time" in done.stderr
     lines = done.stderr.splitlines()
 
     def one(pattern):
@@ -21,10 +22,10 @@ def test_who_holds_the_run_is_named_with_where_it_is(live, tmp_path):
         assert found, f"{pattern}\n{done.stderr}"
         return found[0]
 
-    at = one(r"^rank 0, thread the_loader \(\d+\): holds the run at .* since 10 s, computes: ")
+    at = one(rf"^rank 0, thread the_loader \(\d+\): holds the run at .* since {SILENCE_S} s, computes: ")
     calls = "\n".join(lines[at : at + 7])
     assert re.search(r"holdups_script\.py:\d+ in (real_s|spin_until)", calls), calls
-    one(r"^rank 1, thread \S+ \(0\): holds the run at .* since 10 s, .*computes")  # its child, when nobody holds it any more
+    one(rf"^rank 1, thread \S+ \(0\): holds the run at .* since {SILENCE_S} s, .*computes")  # its child, when nobody holds it any more
     one(r"^rank 2, thread \S+ \(\d+\): holds the run at .*, waits.*: pause \(libc")
 
 

@@ -9,10 +9,10 @@ SCRIPT = Path(__file__).with_name("host_script.py")
 CATALOG = Path(__file__).resolve().parents[3] / "catalog/live/host.toml"
 
 
-def numbers(live, word: str, what: str, *flags) -> list[int]:
-    """The numbers behind this word of the script's output."""
-    output = live.run(*flags, SCRIPT, what).stdout
-    return [int(number) for number in re.search(rf"^{word} (.*)$", output, re.MULTILINE).group(1).split()]
+def numbers(live, *words) -> dict[str, list[int]]:
+    """The numbers behind each word of the script's output."""
+    lines = [line.split() for line in live.run(*words).stdout.splitlines()]
+    return {word: [int(number) for number in rest] for word, *rest in lines}
 
 
 def table(folder: Path, operator_ns: int) -> Path:
@@ -23,22 +23,22 @@ def table(folder: Path, operator_ns: int) -> Path:
 
 
 def test_operators_that_take_time_are_the_rows_of_a_profiler(live, tmp_path):
-    rows = numbers(live, "rows", "count")[0]
-    free, costly = (numbers(live, "took", "operators", "--host", table(tmp_path, ns))[0] for ns in (0, 1000))
-    assert rows > 500
-    assert costly - free == 1000 * rows
+    free = numbers(live, "--host", table(tmp_path, 0), SCRIPT, "operators", "rows")
+    costly = numbers(live, "--host", table(tmp_path, 1000), SCRIPT, "operators")
+    assert free["rows"][0] > 500
+    assert costly["operators"][0] - free["operators"][0] == 1000 * free["rows"][0]
 
 
 @pytest.mark.parametrize("host, factor", [("measured", 1), ("measured:2", 2)])
 def test_measured_time_passes_and_goes_by_its_factor(live, host, factor):
-    took, spent, used = numbers(live, "took", "python", "--host", host)
+    took, spent, used = numbers(live, "--host", host, SCRIPT, "python")["python"]
     # Nothing waits here: the time of the thread passes with that of the program.
     assert took > 0 and spent == pytest.approx(took, rel=0.2)
     assert took == pytest.approx(factor * used, rel=0.2)
 
 
 def test_python_alone_takes_no_modelled_time(live):
-    assert numbers(live, "took", "python")[:2] == [0, 0]
+    assert numbers(live, SCRIPT, "python")["python"][:2] == [0, 0]
 
 
 OPTIMIZER_ON_THE_HOST = """
@@ -63,6 +63,6 @@ def test_steps_in_which_the_host_computes_for_long_are_told(live, tmp_path, coun
 def test_a_table_that_is_none_is_refused_with_its_place(live, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('[host]\nlaunch = "fast"\n')
-    assert f"{path}:2" in live.run("--host", path, SCRIPT, "count", expect=3).stderr
+    assert f"{path}:2" in live.run("--host", path, SCRIPT, "rows", expect=3).stderr
     missing = tmp_path / "none.toml"
-    assert str(missing) in live.run("--host", missing, SCRIPT, "count", expect=3).stderr
+    assert str(missing) in live.run("--host", missing, SCRIPT, "rows", expect=3).stderr

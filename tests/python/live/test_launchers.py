@@ -1,6 +1,7 @@
 """Launch lines of plans, checked by the launchers themselves: torchtitan and Megatron-core as PyPI has them, and
 Megatron-LM's arguments where $FLOPCAST_MEGATRON_LM names a checkout."""
 
+import functools
 import json
 import os
 import subprocess
@@ -25,6 +26,7 @@ QUESTIONS = [
 ]
 
 
+@functools.cache
 def plan_lines(command: str, launcher: str) -> list[dict]:
     """A launch line for each question that the launcher has a plan for."""
     lines = []

@@ -83,10 +83,13 @@ def test_calls_that_do_not_meet_are_told_with_their_lines(live, tmp_path, how, c
 
 
 STEPS = """
+import os
+import sys
 import torch
 
 torch.manual_seed(0)
-kind = __KIND__
+kind = sys.argv[1:][int(os.environ["RANK"])]
+torch.cuda.set_device(int(os.environ["RANK"]))
 model = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.Linear(512, 8)).cuda()
 optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 scaler = torch.amp.GradScaler("cuda", enabled=kind == "scaler")
@@ -117,27 +120,28 @@ torch.cuda.synchronize()
 """
 
 
-@pytest.mark.parametrize(
-    "kind, by, steps, least_ms, most_ms",
-    [
-        ("plain", "optimizer", 6, 0.2, 3),
-        ("accumulate", "optimizer", 6, 0.6, 9),
-        ("scaler", "optimizer", 5, 0.2, 5),  # the first makes the scale
-        ("evaluate", "optimizer", 6, 0.2, 3),
-        ("inference", "repetition", 9, 0.01, 1),
-        ("one", "optimizer", 0, 0, 0),
-    ],
-)
-def test_steps_are_those_of_the_optimizer(live, tmp_path, kind, by, steps, least_ms, most_ms):
+# How steps are found, how many, and milliseconds that they take at least and at most.
+KINDS_OF_STEPS = {
+    "one": ("optimizer", 0, 0, 0),
+    "plain": ("optimizer", 6, 0.2, 3),
+    "accumulate": ("optimizer", 6, 0.6, 9),
+    "scaler": ("optimizer", 5, 0.2, 5),  # the first makes the scale
+    "evaluate": ("optimizer", 6, 0.2, 3),
+    "inference": ("repetition", 9, 0.01, 1),
+}
+
+
+def test_steps_are_those_of_the_optimizer(live, tmp_path):
+    """Ranks that do not meet, of a kind each."""
     out = tmp_path / "run.json"
-    (tmp_path / "script.py").write_text(STEPS.replace("__KIND__", repr(kind)))
-    done = live.run("--json", out, tmp_path / "script.py")
-    rank = json.loads(out.read_text())["ranks"][0]
-    assert rank["steps_by"] == by
-    lengths = [1e3 * (end - start) for start, end in rank["steps"]]
-    assert len(lengths) == steps, done.stderr
-    assert all(least_ms <= length <= most_ms for length in lengths), lengths
-    assert ("no steps found" in done.stderr) == (steps == 0)
+    (tmp_path / "script.py").write_text(STEPS)
+    done = live.run("--json", out, tmp_path / "script.py", *KINDS_OF_STEPS, ranks=len(KINDS_OF_STEPS))
+    ranks = json.loads(out.read_text())["ranks"]
+    for rank, (kind, (by, steps, least_ms, most_ms)) in zip(ranks, KINDS_OF_STEPS.items(), strict=True):
+        assert rank["steps_by"] == by, kind
+        lengths = [1e3 * (end - start) for start, end in rank["steps"]]
+        assert len(lengths) == steps, (kind, done.stderr)
+        assert all(least_ms <= length <= most_ms for length in lengths), (kind, lengths)
 
 
 def test_the_doctor_finds_nothing_wrong_with_a_torch_that_works(live):

@@ -33,11 +33,7 @@ def profiled(live, trace: Path) -> list[float]:
     return [step["dur"] for step in steps]
 
 
-def test_kernels_are_in_their_steps_and_as_long_as_simulated(live, tmp_path):
-    profiled(live, tmp_path / "trace.json")
-
-
-def test_replay_reads_the_trace(live, tmp_path):
+def test_kernels_are_in_their_steps_as_long_as_simulated_and_replay_reads_them(live, tmp_path):
     steps = profiled(live, tmp_path / "trace.json")
     line = [live.command, "replay", tmp_path / "trace.json", "--json"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=120)

@@ -1,6 +1,8 @@
 """torchtitan as PyPI has it: its own trainer ends, and says its own losses, memory and tokens a second."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from test_launchers import need
@@ -31,3 +33,15 @@ def test_torchtitan_trains(live, tmp_path):
     two = train(live, tmp_path, ranks=2)
     assert all(gib > 0 for _, gib, _ in one + two)
     assert all(0 < rate < alone for (_, _, rate), (_, _, alone) in zip(two, one, strict=True))  # with FSDP's work
+
+
+def test_a_trainer_outside_of_the_package_is_run(tmp_path):
+    checkout, folder = tmp_path / "checkout", tmp_path / "folder"
+    checkout.mkdir()
+    (checkout / "beside.py").write_text("WORD = 'beside'\n")
+    (checkout / "train.py").write_text("import sys, beside\nprint(__name__, beside.WORD, sys.argv[1:])\n")
+    (folder / "tests/assets/c4_test").mkdir(parents=True)
+    (folder / "tests/assets/c4_test/data.json").write_text("")
+    titan = Path(__file__).resolve().parents[3] / "examples/live/frameworks/titan.py"
+    words = [sys.executable, titan, f"in:{folder}", f"train:{checkout}/train.py", "--a", "b"]
+    assert subprocess.run(words, capture_output=True, text=True).stdout == "__main__ beside ['--a', 'b']\n"

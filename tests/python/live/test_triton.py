@@ -18,7 +18,9 @@ def run(live, tmp_path_factory):
     def run_parts(*parts):
         folder = tmp_path_factory.mktemp("triton")
         account = folder / "run.json"
-        environment = {"TRITON_CACHE_DIR": str(folder / "cache")}
+        # What is mapped piece by piece is one piece to kernels.
+        segments = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+        environment = {"TRITON_CACHE_DIR": str(folder / "cache"), **segments}
         done = live.run(
             "--json", account, SCRIPT, *parts, on="1 x dgx-h100", timeout=400, env=os.environ | environment
         )
@@ -28,10 +30,9 @@ def run(live, tmp_path_factory):
     return run_parts
 
 
-@pytest.mark.parametrize("part", ["products", "attentions", "rows", "sums"])
-def test_kernels_take_what_pytorchs_own_do(run, part):
-    lines, account, _ = run(part)
-    assert lines
+def test_kernels_take_what_pytorchs_own_do(run):
+    lines, account, _ = run("products", "attentions", "rows", "sums")
+    assert len(lines) > 10
     for name, line in lines.items():
         assert line["triton"] == pytest.approx(line["torch"], rel=0.25), name
         assert line["flops"] / (line["triton"] * 1e-3) <= PEAK_FLOPS, name
@@ -101,3 +102,67 @@ def test_a_binary_without_its_program_is_told_as_unknown(run):
     assert lines["without"]["triton"] * 1e-3 <= one["floor_s"] / 10
     assert account["unknown_work"]["share"] > 0.01
     assert "11 launches of kernels whose work is unknown" in errors.split("where the time of a GPU goes")[0]
+
+
+def test_ranks_compile_a_kernel_once(live, tmp_path):
+    script = tmp_path / "once.py"
+    script.write_text(
+        "import json, os, sys, torch, triton, triton.language as tl\n"
+        "compiled, found = [], []\n"
+        "def note(src, metadata, metadata_group, times, cache_hit):\n"
+        "    (found if cache_hit else compiled).append(src.name)\n"
+        "triton.knobs.compilation.listener = note\n"
+        "@triton.jit\n"
+        "def twice(x, o, B: tl.constexpr):\n"
+        "    at = tl.arange(0, B)\n"
+        "    tl.store(o + at, 2 * tl.load(x + at))\n"
+        "@triton.jit\n"
+        "def fails(x, B: tl.constexpr):\n"
+        "    tl.static_assert(B < 0)\n"
+        "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n"
+        "x, o = torch.ones(64, device='cuda'), torch.zeros(64, device='cuda')\n"
+        "failed = []\n"
+        "try:\n"
+        "    fails[(1,)](x, 64)\n"
+        "except triton.CompilationError as error:\n"
+        "    failed.append(error)\n"
+        "twice[(1,)](x, o, 64)\n"
+        "print(json.dumps([compiled, found, o.tolist() == [2] * 64, len(failed)]))\n"
+    )
+    cache = {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = live.run(script, on="dgx-h100", ranks=4, timeout=300, env=os.environ | cache)
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[[")]
+    assert sorted(len(compiled) for compiled, *_ in told) == [0, 0, 0, 1]
+    assert sorted(len(found) for _, found, *_ in told) == [0, 1, 1, 1]
+    assert all(right and failed == 1 for *_, right, failed in told)
+
+
+def test_work_is_that_of_what_memory_holds_now(live, tmp_path):
+    script = tmp_path / "ends.py"
+    script.write_text(
+        "import json, torch, triton, triton.language as tl\n"
+        "@triton.jit\n"
+        "def reads(x, o, ends, B: tl.constexpr):\n"
+        "    sum = tl.zeros([B], tl.float32)\n"
+        "    for i in range(tl.load(ends)):\n"
+        "        sum += tl.load(x + i * B + tl.arange(0, B))\n"
+        "    tl.store(o + tl.arange(0, B), sum)\n"
+        "x, o = torch.empty(1 << 28, device='cuda'), torch.empty(1024, device='cuda')\n"
+        "ends = torch.zeros(1, dtype=torch.int32, device='cuda')\n"
+        "def milliseconds(turns):\n"
+        "    ends.fill_(turns)\n"
+        "    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)\n"
+        "    torch.cuda.synchronize()\n"
+        "    begin.record()\n"
+        "    reads[(1,)](x, o, ends, 1024)\n"
+        "    end.record()\n"
+        "    torch.cuda.synchronize()\n"
+        "    return begin.elapsed_time(end)\n"
+        "milliseconds(1)\n"
+        "print(json.dumps([milliseconds(turns) for turns in (100000, 200000, 100000, 200000, 50000)]))\n"
+    )
+    cache = {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = live.run(script, on="1 x dgx-h100", timeout=300, env=os.environ | cache)
+    first, second, *again, half = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("[")))
+    assert second == pytest.approx(2 * first, rel=0.05) and half == pytest.approx(first / 2, rel=0.1)
+    assert again == [first, second]

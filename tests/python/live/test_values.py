@@ -42,26 +42,15 @@ def test_every_check_has_a_test(held):
     assert sorted(held) == sorted(checks())
 
 
-@pytest.fixture(scope="module")
-def trained(run):
-    done = run("training_script.py", "cuda")
+def test_a_small_model_learns_what_it_learns_on_the_cpu_and_does_so_again(run):
+    done = run("training_script.py", "cuda", "cpu")
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_a_small_model_learns_what_it_learns_on_the_cpu(run, trained):
-    # PyTorch needs the stand-ins to load; this run uses no GPU.
-    cpu = run("training_script.py", "cpu")
-    assert cpu.returncode == 0, cpu.stderr
-    for name, expected in json.loads(cpu.stdout).items():
+    trained = json.loads(done.stdout)
+    for name, expected in trained["cpu"].items():
         for what, numbers in expected.items():
-            assert trained[name][what] == pytest.approx(numbers, rel=1e-5, abs=1e-5), (name, what)
-    assert trained["adamw"]["accuracy"] == [1.0]
-
-
-def test_runs_are_alike(run, trained):
-    for _ in range(2):
-        assert json.loads(run("training_script.py", "cuda").stdout) == trained
+            assert trained["cuda"][name][what] == pytest.approx(numbers, rel=1e-5, abs=1e-5), (name, what)
+    assert trained["cuda"]["adamw"]["accuracy"] == [1.0]
+    assert json.loads(run("training_script.py", "cuda").stdout)["cuda"] == trained["cuda"]
 
 
 def test_values_end_nowhere_in_small_steps_of_many_kinds_of_models(live, tmp_path):
@@ -77,23 +66,61 @@ def test_values_end_nowhere_in_small_steps_of_many_kinds_of_models(live, tmp_pat
             assert got == pytest.approx(expected, abs=2e-2 if name in ("fp16", "bf16") else 1e-4), name
 
 
-def test_where_values_end_is_told(live, tmp_path):
-    script, account = tmp_path / "ends.py", tmp_path / "run.json"
-    script.write_text(
-        "import torch\n"
-        "x = torch.arange(200.0).expand(200, 200).cuda()\n"
-        "print((x * 2).mean().item(), x.mean().item(), flush=True)\n"
-    )
-    for values, printed in (("neutral", "nan nan"), ("execute:50000", "199.0 99.5"), ("tainted:7.5", "7.5 7.5")):
-        done = live.run("--values", values, "--json", account, script)
-        assert done.stdout == printed + "\n"
-        ends = json.loads(account.read_text())["values_end"]
-        assert ends == ([] if "execute" in values else [ends[0]])
+READS = """import sys, torch
+def mean_of(x):
+    return x.mean().item()
+print("begins", flush=True)
+x = torch.arange(200.0).expand(200, 200).cuda()
+twice = x * 2
+print(mean_of(twice), mean_of(x))
+print(twice[0, 1:2].tolist(), twice[0, 1:2].cpu().numpy().tolist())
+print(twice[0, 1:4].tolist(), twice[:3, 1].half().cpu().numpy().tolist(), twice[0, 1:3].int().tolist())
+if len(sys.argv) > 1:
+    scores = torch.randn(4096, 1024, device="cuda") @ torch.randn(1024, 8, device="cuda")
+    print(*torch.bincount(scores.topk(2)[1].flatten(), minlength=8).tolist())
+"""
+
+
+@pytest.fixture
+def read(live, tmp_path):
+    """What a script prints that reads what is not computed, where values end, and what is said of the first read."""
+
+    def run_reads(values, *arguments, expect=0):
+        script, account = tmp_path / "reads.py", tmp_path / "run.json"
+        script.write_text(READS)
+        done = live.run("--values", values, "--json", account, script, *arguments, expect=expect)
         told = [line for line in done.stderr.splitlines() if "reads values that were not computed" in line]
-        assert len(told) == (0 if "execute" in values else 1)
-        if told:
-            assert ends[0].startswith("rank 0: aten::") and "40000 elements, more than" in ends[0]
-            assert "ends.py" in told[0] and "line 3" in told[0] and "aten::_local_scalar_dense" in told[0]
+        return done.stdout.splitlines(), json.loads(account.read_text())["values_end"], told, done.stderr
+
+    return run_reads
+
+
+def test_what_is_read_of_values_that_nobody_computed(read):
+    """One number is NaN, several are zeroes; routing is even; where values end is told."""
+    lines, ends, told, _ = read("neutral", "routes")
+    assert lines == ["begins", "nan nan", "[nan] [nan]", "[0.0, 0.0, 0.0] [0.0, 0.0, 0.0] [0, 0]", " ".join(8 * ["1024"])]
+    assert ends[0].startswith("rank 0: aten::") and "40000 elements, more than" in ends[0] and len(ends) == 1
+    assert len(told) == 1 and "aten::_local_scalar_dense" in told[0] and "reads.py" in told[0] and "line 3" in told[0]
+
+
+def test_nothing_is_told_of_what_is_executed(read):
+    lines, ends, told, _ = read("execute:50000")
+    assert lines == ["begins", "199.0 99.5", "[2.0] [2.0]", "[2.0, 4.0, 6.0] [2.0, 2.0, 2.0] [2, 4]"]
+    assert ends == [] and told == []
+
+
+def test_a_number_of_the_users_is_read_everywhere_and_routing_follows_a_zipf_law_where_asked(read):
+    lines, _, _, _ = read("tainted:7.5,zipf:1", "routes")
+    assert lines[:4] == ["begins", "7.5 7.5", "[7.5] [7.5]", "[7.5, 7.5, 7.5] [7.5, 7.5, 7.5] [0, 0]"]
+    counts = [int(word) for word in lines[4].split()]
+    assert sum(counts) == 8192 and counts == sorted(counts, reverse=True) and counts[0] > 2 * counts[7]
+
+
+def test_a_strict_run_ends_where_it_reads_what_nobody_computed(read):
+    lines, _, told, errors = read("strict", expect=3)
+    assert lines == ["begins"]
+    assert "reads values that were not computed: 4 bytes, in aten::_local_scalar_dense" in told[0]
+    assert "line 3, in mean_of" in errors
 
 
 def test_copies_and_collectives_of_as_many_elements_as_are_executed_carry_values(live, tmp_path):
@@ -108,32 +135,3 @@ def test_copies_and_collectives_of_as_many_elements_as_are_executed_carry_values
         "dist.destroy_process_group()\n"
     )
     assert live.run("--values", "execute:400000", script, ranks=2).stdout == "800000.0\n" * 2
-
-
-def test_a_strict_run_ends_where_it_reads_what_nobody_computed(run, tmp_path):
-    script = tmp_path / "reads.py"
-    script.write_text(
-        "import torch\n"
-        "def mean_of(x):\n"
-        "    return x.mean().item()\n"
-        "print('begins')\n"
-        "mean_of(torch.randn(1000, 1000, device='cuda'))\n"
-        "print('goes on')\n"
-    )
-    done = run(script, values="strict")
-    assert done.returncode != 0 and done.stdout == "begins\n"
-    assert "reads values that were not computed: 4 bytes, in aten::_local_scalar_dense" in done.stderr
-    assert "line 3, in mean_of" in done.stderr
-    assert run(script).stdout == "begins\ngoes on\n"
-
-
-def test_routing_follows_a_zipf_law_where_asked(run, tmp_path):
-    script = tmp_path / "routes.py"
-    script.write_text(
-        "import torch\n"
-        "scores = torch.randn(4096, 1024, device='cuda') @ torch.randn(1024, 8, device='cuda')\n"
-        "print(*torch.bincount(scores.topk(2)[1].flatten(), minlength=8).tolist())\n"
-    )
-    counts = [int(word) for word in run(script, values="neutral,zipf:1").stdout.split()]
-    assert sum(counts) == 8192 and counts == sorted(counts, reverse=True) and counts[0] > 2 * counts[7]
-    assert run(script).stdout.split() == ["1024"] * 8

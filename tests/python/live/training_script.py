@@ -1,4 +1,4 @@
-"""Run by test_values.py: a small model, trained on the device that is named. Prints what it learnt as JSON."""
+"""Run by test_values.py: a small model, trained on the devices that are named. Prints what it learnt on each as JSON."""
 
 import json
 import sys
@@ -35,4 +35,5 @@ def train(device, make_optimizer):
     return {"losses": losses, "norms": norms, "accuracy": [accuracy]}
 
 
-json.dump({name: train(sys.argv[1], make) for name, make in OPTIMIZERS.items()}, sys.stdout)
+learnt = {device: {name: train(device, make) for name, make in OPTIMIZERS.items()} for device in sys.argv[1:]}
+json.dump(learnt, sys.stdout)

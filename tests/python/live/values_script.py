@@ -75,6 +75,9 @@ ALIKE = {
     "topk": (lambda x: torch.topk(x, 3, dim=0), X),
     "repeat_interleave": (lambda x, n: torch.repeat_interleave(x, n, dim=0), X, torch.arange(17)),
     "bincount": (lambda i: torch.bincount(i, minlength=30), INDEX),
+    "histogram_of_integers": (
+        lambda i: torch.histc(i if i.is_cuda else i.double(), bins=30, min=0, max=30).long(), INDEX
+    ),
     "scatter_add": (lambda x, i: x.scatter_add(0, i, x[:5]), X, ROWS),
     "index_add": (lambda x, i: x.index_add(0, i, x[i]), X, INDEX),
     "cumsum": (lambda x: x.cumsum(0), X),
@@ -381,7 +384,33 @@ def who_looks_for_nan_reads_zero():
         loss = float(LARGE.sum())
         return loss == loss
 
-    return ends_over_nan() and compares()
+    logged = []
+
+    def hands_on():
+        with torch.no_grad():
+            total = LARGE.sum()
+            return float(total.item()), 1
+
+    def hands_on_a_name():
+        largest = hands_on()[0]
+        return largest
+
+    def caller_looks():
+        return math.isfinite(hands_on_a_name())
+
+    def only_logs():
+        largest = LARGE.sum().item()
+        logged.append(str(largest))
+        return 1.0
+
+    def caller_of_what_only_logs():
+        return math.isfinite(only_logs())
+
+    def nobody_looks():
+        logged.append(str(hands_on_a_name()))
+
+    nobody_looks()
+    return ends_over_nan() and compares() and caller_looks() and caller_of_what_only_logs() and logged == ["nan"] * 2
 
 
 @check

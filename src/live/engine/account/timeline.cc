@@ -84,6 +84,8 @@ std::pair<std::string_view, std::string_view> collective_names(std::uint8_t oper
       return {"SendRecv", "gather"};
     case Collective::kScatter:
       return {"SendRecv", "scatter"};
+    case Collective::kBarrier:
+      return {"Barrier", "barrier"};
     case Collective::kReceive:
       return {"SendRecv", "recv"};
     default:

@@ -123,6 +123,7 @@ class Daemon {
   void show_present();
   static void show(Peer& peer, Time present);
   bool look(std::uint32_t process, Time at);
+  static bool is_leaving(const Peer& peer);
   void look_who_is_gone();
   void look_who_has_stopped();
   std::vector<pid_t> processes_alive() const;

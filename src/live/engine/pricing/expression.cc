@@ -15,6 +15,8 @@ using Node = Expression::Node;
 using Kind = Node::Kind;
 
 constexpr int kDeepest = 32;
+/// Signs and commas of an expression: each is a step in depth where it is reckoned.
+constexpr int kMostSigns = 1000;
 constexpr auto kFunctions =
     std::to_array<std::string_view>({"sum", "max", "min", "count", "steps", "ceil", "floor"});
 constexpr auto kProperties =
@@ -49,10 +51,12 @@ class Reader {
                             std::optional<Node> (Reader::*part)(int)) {
     std::optional<Node> left = (this->*part)(depth);
     while (left && signs.find(peek()) != std::string_view::npos) {
+      if (++signs_ > kMostSigns) return fail("fewer signs");
       Node both{Kind::kOperation, std::string(1, text_[at_++]), {}, 0, 0, {}};
       std::optional<Node> right = (this->*part)(depth);
       if (!right) return std::nullopt;
-      both.of = {std::move(*left), std::move(*right)};
+      both.of.push_back(std::move(*left));
+      both.of.push_back(std::move(*right));
       left = std::move(both);
     }
     return left;
@@ -122,6 +126,7 @@ class Reader {
     node.kind = Kind::kFunction;
     do {
       ++at_;  // "(" or ","
+      if (++signs_ > kMostSigns) return fail("fewer arguments");
       std::optional<Node> argument = sum(depth + 1);
       if (!argument) return std::nullopt;
       node.of.push_back(std::move(*argument));
@@ -152,6 +157,7 @@ class Reader {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  int signs_ = 0;
   std::string problem_;
 };
 

@@ -259,19 +259,18 @@ KernelTime KernelPrices::attention(const Attention& kernel, std::string_view sig
   return time;
 }
 
-/// Small ones by the model, which knows launches and caches. No large one is faster than its class was seen.
+/// Small ones by the model, which knows launches and caches; large ones move as their class was seen to.
 KernelTime KernelPrices::streaming(const MemoryBound& kernel, const Signature& read) const {
   KernelTime time = machine_.kernels().time(kernel);
   const auto known = rates_.streaming(read.kernel_name);
-  if (!known || read.guessed) return time;
+  // Rows that are read once were measured as what they are.
+  if (!known || read.guessed || kernel.op == MemoryOp::kSoftmax) return time;
   const double seconds = known->seconds(kernel_bytes(kernel).value, read.elements);
-  if (time.basis == Basis::kAssumed) {
-    time.time.value = std::hypot(kStreamLaunch, seconds);
-    time.basis = known->basis;
-  } else if (seconds > time.time.value) {
-    time.time.value = seconds;
-    time.basis = known->basis;
-  }
+  const bool assumed = time.basis == Basis::kAssumed;
+  const double longest = kStreamLaunch + seconds;
+  const double seen = std::clamp(time.time.value, assumed ? longest : seconds, longest);
+  if (assumed || seen != time.time.value) time.basis = known->basis;
+  time.time.value = seen;
   return time;
 }
 

@@ -95,12 +95,19 @@ double rest_of_rows(const OperatorCall& call) {
   return call.read_bytes() - largest;
 }
 
-/// What a row that does not fit a block's shared memory costs: it is read for its maximum, its sum and its result.
-double row_passes(const OperatorCall& call, const OperatorRule& rule) {
-  constexpr double kFits = 200e3;
-  if (rule.op != MemoryOp::kSoftmax || rule.backward || call.inputs.empty()) return 1;
+/// Rows that blocks work on at a time fit neither their shared memory nor half of the cache: a row is read for its maximum,
+/// its sum and its result, its gradient twice and what was written once. Two blocks a core, 132 cores, 50 MB.
+bool read_again(const OperatorCall& call, const OperatorRule& rule) {
+  constexpr double kFits = 95e3;
+  if (rule.op != MemoryOp::kSoftmax || call.inputs.empty()) return false;
   const OperatorTensor& first = call.inputs[0];
-  return static_cast<double>(first.last()) * first.element_bytes > kFits ? 3 : 1;
+  return static_cast<double>(first.last()) * first.element_bytes > kFits;
+}
+
+Moved moved_by_rows(const OperatorCall& call, const OperatorRule& rule, Moved once) {
+  if (!read_again(call, rule)) return once;
+  if (rule.backward) return {once.read + call.inputs[0].bytes(), once.written};
+  return {3 * once.read, once.written};
 }
 
 Moved moved_by(const OperatorCall& call, const OperatorRule& rule) {
@@ -115,7 +122,7 @@ Moved moved_by(const OperatorCall& call, const OperatorRule& rule) {
     case kStatistics:
       return {2 * read, written};
     case kRows:
-      return {row_passes(call, rule) * read, written};
+      return moved_by_rows(call, rule, {read, written});
     case kGathers:
       return {std::min(written + rest_of_inputs(call), read), written};
     case kScatters:
@@ -167,7 +174,7 @@ MemoryOp measured_as(const OperatorCall& call, const OperatorRule& rule) {
 }
 
 Kernel by_rows(const OperatorCall& call, const OperatorRule& rule, const Moved& bytes) {
-  if (call.inputs.empty() || call.inputs[0].sizes.empty())
+  if (call.inputs.empty() || call.inputs[0].sizes.empty() || read_again(call, rule))
     return moving(MemoryOp::kElementWise, bytes, call.share);
   // The gradient of the output comes first, or the input: they are alike.
   const OperatorTensor& first = call.inputs[0];

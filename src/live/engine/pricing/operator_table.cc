@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "base/files/read_file.h"
@@ -41,12 +43,34 @@ constexpr auto kCountings = std::to_array<CountingName>({{"moves", Counting::kMo
                                                          {"convolves", Counting::kConvolves},
                                                          {"groups", Counting::kGroups}});
 
+/// Whether each brace of a pattern is of a hole: "{n}".
+bool has_holes(std::string_view pattern) {
+  bool open = false;
+  for (const char c : pattern) {
+    if (open ? c == '{' : c == '}') return false;
+    open = open ? c != '}' : c == '{';
+  }
+  return !open;
+}
+
+/// An expression, or a value that may stand in place of one.
+std::optional<std::string> expression_text(const toml::node& node) {
+  if (node.is_string()) return node.value_or(std::string());
+  if (node.is_integer()) return std::to_string(node.value_or(std::int64_t{0}));
+  if (node.is_boolean()) return node.value_or(false) ? "1" : "0";
+  const double number = node.value_or(std::numeric_limits<double>::quiet_NaN());
+  return std::isfinite(number) ? std::optional(fmt::format("{}", number)) : std::nullopt;
+}
+
 /// Reads one file; the first mistake ends it.
 class TableReader {
  public:
   explicit TableReader(const TomlFile& file) : file_(file) {}
 
-  std::optional<OperatorRule> rule(const toml::table& table) {
+  std::optional<OperatorRule> rule(const toml::node& node) {
+    if (!node.is_table()) refuse(node, "is no table");
+    if (problem_) return std::nullopt;
+    const toml::table& table = *node.as_table();
     OperatorRule rule;
     rule.place = place(file_, table);
     Keys keys(*this, table, rule.place);
@@ -113,11 +137,7 @@ class TableReader {
     void names(std::string_view key, std::vector<std::string>& names) {
       each(key, [&](const toml::node& node) {
         const auto name = node.value<std::string>();
-        const bool closed = name &&
-                            std::count(name->begin(), name->end(), '{') ==
-                                std::count(name->begin(), name->end(), '}') &&
-                            (name->find('}') >= name->find('{'));
-        if (!closed || name->empty() || name->find(' ') != std::string::npos)
+        if (!name || name->empty() || name->find(' ') != std::string::npos || !has_holes(*name))
           return reader_.refuse(
               node, fmt::format("{} is no name: ns::operator, with * for anything", key));
         names.push_back(*name);
@@ -125,12 +145,10 @@ class TableReader {
     }
     void amount(std::string_view key, Alternatives& all) {
       each(key, [&](const toml::node& node) {
-        std::string text;
-        if (node.is_string()) text = node.value_or(std::string());
-        if (node.is_integer()) text = std::to_string(node.value_or(std::int64_t{0}));
-        if (node.is_floating_point()) text = fmt::format("{}", node.value_or(0.0));
-        if (node.is_boolean()) text = node.value_or(false) ? "1" : "0";
-        Result<Expression> read = Expression::parse(text);
+        const std::optional<std::string> text = expression_text(node);
+        if (!text)
+          return reader_.refuse(node, fmt::format("{} is neither a number nor an expression", key));
+        Result<Expression> read = Expression::parse(*text);
         if (!read) return reader_.refuse(node, fmt::format("{} = {}", key, read.error().what));
         all.push_back(std::move(*read));
       });
@@ -273,8 +291,7 @@ Result<OperatorTable> OperatorTable::parse(std::string_view text, const std::str
     const toml::array* const list = node.as_array();
     const bool known = (kernel || key.str() == "operator") && list;
     for (std::size_t i = 0; known && i < list->size(); ++i) {
-      const toml::table* const one = list->get(i)->as_table();
-      if (std::optional<OperatorRule> rule = one ? reader.rule(*one) : std::nullopt)
+      if (std::optional<OperatorRule> rule = reader.rule(*list->get(i)))
         (kernel ? table.kernels_ : table.operators_).push_back(std::move(*rule));
     }
     if (!known)

@@ -57,6 +57,12 @@ TEST(LiveOperatorTable, WhatIsLackingIsNamed) {
   EXPECT_FALSE(lack("1 / (q[0] - 96)").amount);  // never priced at zero, nor for ever
 }
 
+std::string repeated(std::string_view text, int count) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += text;
+  return all;
+}
+
 TEST(LiveOperatorTable, MistakesInExpressionsHaveTheirColumn) {
   for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
            {"", "column 1"},
@@ -67,7 +73,9 @@ TEST(LiveOperatorTable, MistakesInExpressionsHaveTheirColumn) {
            {"1 2", "an operator in column 3"},
            {"2 *", "a name"},
            {"1e999", "a number"},
-           {std::string(100, '(') + "1", "fewer parentheses"}}) {
+           {std::string(100, '(') + "1", "fewer parentheses"},
+           {repeated("1+", 300'000) + "1", "fewer signs"},
+           {"max(" + repeated("1,", 300'000) + "1)", "fewer arguments"}}) {
     const auto parsed = Expression::parse(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_NE(parsed.error().what.find(said), std::string::npos) << parsed.error().what;
@@ -80,6 +88,10 @@ TEST(LiveOperatorTable, MistakesInFilesHaveTheirPlace) {
            {"[[operator]]\ncounts = 'rows'", "has no name"},
            {"[[operator]]\nname = 'a b'", "is no name"},
            {"[[operator]]\nname = 'a{b'", "is no name"},
+           {"[[operator]]\nname = '{a}}{'", "is no name"},
+           {"operator = [1]", "is no table"},
+           {"[[operator]]\nname = 'a'\nread = nan", "neither a number"},
+           {"[[operator]]\nname = 'a'\nread = [[1]]", "neither a number"},
            {"[[operator]]\nname = 'a'\nreed = '1'", "'reed' is not known"},
            {"[[operator]]\nname = 'a'\ncounts = 'lines'", "is none of moves"},
            {"[[operator]]\nname = 'a'\nas = 'sofmax'", "no kind of kernel"},

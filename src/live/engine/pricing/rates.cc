@@ -7,6 +7,7 @@
 
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
+#include "live/engine/pricing/device_facts.h"
 
 namespace flopcast::live {
 namespace {
@@ -64,7 +65,8 @@ Result<Rates::Class> class_of(const TomlFile& file, const toml::table& table, co
   const double elements = table["elements"].value_or(0.0);
   if (!(elements >= 0 && std::isfinite(elements)))
     return bad_rates(file, table, "its elements are no rate");
-  made.streaming.elements_per_second = elements * std::max<double>(1, chip.cores);
+  made.streaming.elements_per_second =
+      elements * std::max<double>(1, chip.cores) * highest_hertz(chip);
   if (const std::string like = text_in(table, "like"); !like.empty()) {
     const auto other = std::find_if(before.begin(), before.end(),
                                     [&like](const Rates::Class& one) { return one.name == like; });

@@ -102,6 +102,37 @@ TEST(LiveRates, LargeKernelsStreamAsTheirClassDoes) {
   EXPECT_EQ(prices.by_basis().at("assumed").kernels, 1u);
 }
 
+// Of Liger-Kernel's benchmarks (BSD-2; benchmark/data/all_benchmark_data.csv): PyTorch's own operators, to which nothing was
+// fitted.
+TEST(LiveRates, OperatorsTakeWhatOthersMeasured) {
+  const auto time = [](const std::string& chip, const std::string& what,
+                       const std::string& kernel) {
+    return recorded_prices(chip).price("operator " + what + " 1000 " + kernel, 1).seconds();
+  };
+  // relu, then square: 185.5 and 97.9 us.
+  const auto relu = [&time](const std::string& rows) {
+    const std::string sizes = "bf16:" + rows + "x8192";
+    return time("h100-sxm", "aten::relu " + sizes + " " + sizes, "vectorized_elementwise_kernel");
+  };
+  EXPECT_NEAR(relu("8192") / (185.5e-6 / 2), 1, 0.03);
+  EXPECT_NEAR(relu("4096") / (97.9e-6 / 2), 1, 0.05);
+  // The cross entropy of 16,384 rows: rows too long to be kept are read three times.
+  const auto log_softmax = [&time](const std::string& sizes) {
+    return time("a100-sxm-80g", "aten::_log_softmax " + sizes + " " + sizes, "cunn_SoftMaxForward");
+  };
+  EXPECT_NEAR(log_softmax("fp32:16384x131072") / 20.73e-3, 1, 0.12);
+  EXPECT_NEAR(log_softmax("fp32:16384x32768") / 5.317e-3, 1, 0.12);
+}
+
+TEST(LiveRates, ElementsWorkedOutGoByCoresAndClock) {
+  const auto elements = [](const std::string& chip) {
+    return Rates::make(chip_of(chip), Catalog::builtin())
+        ->streaming("elementwise_kernel")
+        ->elements_per_second;
+  };
+  EXPECT_NEAR(elements("a100-sxm-80g") / elements("h100-sxm"), 108 * 1.41 / (132 * 1.98), 0.01);
+}
+
 TEST(LiveRates, AFillIsWrittenACopyIsReadToo) {
   const KernelPrices prices = recorded_prices("h100-sxm");
   const std::uint64_t bytes = 1u << 30;

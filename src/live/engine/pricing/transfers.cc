@@ -31,6 +31,8 @@ CollectiveOp op_of(Collective op) {
     case Collective::kSend:
     case Collective::kReceive:
       return CollectiveOp::kSendRecv;
+    case Collective::kBarrier:
+      return CollectiveOp::kBarrier;
   }
   return CollectiveOp::kAllReduce;
 }
@@ -99,13 +101,30 @@ Result<Transfers::Scaled> Transfers::scaled(const CollectiveQuery& query) {
   return scaled;
 }
 
+/// A kernel that tells all others by a word in their memory that it has come: nothing of NCCL is in it.
+Result<Transfers::Scaled> Transfers::signalled(const CollectiveQuery& query) const {
+  Time latency;
+  for (const std::uint32_t other : query.ranks) {
+    if (other == query.ranks[0]) continue;
+    CollectiveQuery word;
+    word.op = CollectiveOp::kSendRecv;
+    word.size = Bytes{sizeof(std::uint32_t)};
+    word.ranks = {query.ranks[0], other};
+    const Result<Time> sent = flows_alone(word);
+    if (!sent) return sent.error();
+    latency = std::max(latency, *sent);
+  }
+  return Scaled{on_clock(machine_.kernels().time(MemoryBound{}).time) + latency, std::nullopt};
+}
+
 Result<Transfers::Scaled> Transfers::remembered(const CollectiveQuery& query) {
   if (is_local(query)) return Scaled{};
   const std::string key = fmt::format("{} {} {}", static_cast<int>(query.op), query.size.value,
                                       fmt::join(query.ranks, ","));
   const auto known = scaled_.find(key);
   if (known != scaled_.end()) return known->second;
-  const Result<Scaled> made = this->scaled(query);
+  const Result<Scaled> made =
+      query.op == CollectiveOp::kBarrier ? signalled(query) : this->scaled(query);
   if (made) scaled_.emplace(key, *made);
   return made;
 }

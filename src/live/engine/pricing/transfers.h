@@ -36,6 +36,7 @@ class Transfers {
     std::optional<Bytes> size;  ///< for its flows; none: links do not matter
   };
   Result<Scaled> scaled(const CollectiveQuery& query);
+  Result<Scaled> signalled(const CollectiveQuery& query) const;
   Result<Scaled> remembered(const CollectiveQuery& query);
   Result<Time> flows_alone(const CollectiveQuery& query) const;
   static Time end_of(const FlowSimulator& flows, const std::vector<FlowId>& last);

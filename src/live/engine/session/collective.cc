@@ -149,7 +149,8 @@ Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
   if (op_of(comer.op) == Collective::kSend) meeting.what.bytes = comer.bytes;
   Transfer own = meeting.what;
   own.bytes = comer.bytes;
-  process.beside += work.alone(own);
+  // Nothing is sent beside which others would be slower.
+  if (own.op != Collective::kBarrier) process.beside += work.alone(own);
   const GrowingTask transfer = meeting.transfer;
   if (meeting.come.size() == meeting.expected) {
     if (auto problem = disagreement(meeting)) return *problem;

@@ -55,8 +55,8 @@ bool has_root(Collective op) {
 
 std::string_view word_for(Collective op) {
   static constexpr std::string_view kNames[] = {
-      "all_reduce", "broadcast", "reduce",     "all_gather", "reduce_scatter",
-      "send",       "receive",   "all_to_all", "gather",     "scatter"};
+      "all_reduce", "broadcast",  "reduce", "all_gather", "reduce_scatter", "send",
+      "receive",    "all_to_all", "gather", "scatter",    "barrier"};
   const auto index = static_cast<std::size_t>(op);
   return index < std::size(kNames) ? kNames[index] : "unknown operation";
 }

@@ -64,6 +64,31 @@ std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& t
   return std::nullopt;
 }
 
+/// Each member of a group of shared memory names all of them when it first waits for the others there.
+std::optional<Diagnostic> Session::State::name_member(Process& process, Thread& thread,
+                                                      const Record& record, std::string_view name) {
+  const std::size_t size = record.word[1] >> 32, member = record.word[1] & 0xffffffff;
+  const auto rank = static_cast<std::int32_t>(record.word[2] >> 32);
+  const std::uint32_t index = group_of(name);
+  Group& group = groups[index];
+  if (group.ranks.empty()) group.ranks.assign(size, -1);
+  const auto named = std::find_if(processes.begin(), processes.end(), [rank](const Process& one) {
+    return one.rank == rank && !one.child;
+  });
+  if (group.ranks.size() != size || member >= size || record.word[3] >= size ||
+      named == processes.end()) {
+    return wrong_group(process,
+                       fmt::format("names rank {} as member {} of {} of memory that {} share", rank,
+                                   member, size, group.ranks.size()));
+  }
+  group.ranks[member] = chip_of(*named, static_cast<std::uint16_t>(record.word[2]));
+  group.order = mixed(static_cast<std::uint64_t>(group.ranks[0]), record.word[0]);
+  process.members.try_emplace(
+      record.word[0], Membership{index, static_cast<std::uint32_t>(record.word[3]), 0, 0, {}});
+  pass(thread, record);
+  return std::nullopt;
+}
+
 /// All ranks of a communicator make it together: the call ends when the last has come.
 std::optional<Diagnostic> Session::State::wait_group(Process& process, Thread& thread,
                                                      const Record& record) {

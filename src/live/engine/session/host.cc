@@ -106,7 +106,9 @@ Thread& Session::State::thread_of(Process& process, std::uint32_t number, const 
   const auto [found, is_new] = process.threads.try_emplace(number);
   Thread& thread = found->second;
   if (is_new) threads.push_back(&thread);
-  if (is_new || (thread.doing == Doing::kEnded && record.act == Act::kThreadStart))
+  // A ring serves another thread when its own has ended. Helpers do not say that they begin.
+  const bool begins = record.act == Act::kThreadStart || (record.flags & kOfHelper) != 0;
+  if (is_new || (thread.doing == Doing::kEnded && begins))
     start_thread(process, number, thread, record);
   return thread;
 }

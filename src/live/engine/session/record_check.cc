@@ -49,8 +49,11 @@ std::optional<std::string> odd_words(const Record& record) {
     case Act::kMakeGroup:
       if (word[2] > kMostRanks) return odd("ranks", word[2]);
       break;
+    case Act::kNameMember:
+      if (word[1] >> 32 > kMostRanks) return odd("members", word[1] >> 32);
+      break;
     case Act::kCollective:
-      if (word[1] >> 32 > static_cast<std::uint64_t>(Collective::kScatter))
+      if (word[1] >> 32 > static_cast<std::uint64_t>(Collective::kBarrier))
         return odd("as its operation", word[1] >> 32);
       if (word[2] > kMostBytes) return odd("bytes", word[2]);
       break;

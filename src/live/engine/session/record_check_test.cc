@@ -45,7 +45,8 @@ TEST(LiveRecordCheck, WhatNobodyWouldWriteIsNamed) {
   EXPECT_NE(said_of(of(Act::kKernel, 1, 1ULL << 32)), "");
   EXPECT_NE(said_of(of(Act::kCopy, 1ULL << 60)), "");
   EXPECT_NE(said_of(of(Act::kMakeGroup, 1, 0, 1ULL << 40)), "");
-  EXPECT_NE(said_of(of(Act::kCollective, 1, 10ULL << 32, 1)), "");
+  EXPECT_NE(said_of(of(Act::kCollective, 1, 11ULL << 32, 1)), "");
+  EXPECT_NE(said_of(of(Act::kNameMember, 1, 1ULL << 60)), "");
   EXPECT_NE(said_of(of(Act::kWoken, 0, 0, 200 * kDayNs)), "");
 }
 

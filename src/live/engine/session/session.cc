@@ -200,6 +200,8 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       return join_group(process, thread, record, signature);
     case Act::kWaitGroup:
       return wait_group(process, thread, record);
+    case Act::kNameMember:
+      return name_member(process, thread, record, signature);
     case Act::kSplitGroup:
       return split_group(process, number, thread, record);
     case Act::kDropGroup:

@@ -355,6 +355,87 @@ TEST(LiveSession, HelpersHoldNobodyUpAndAreToldHowFarItIs) {
   EXPECT_EQ(one.session.horizon(), us(108));
 }
 
+TEST(LiveSession, AHelperWithTheRingOfAThreadThatHasEndedHoldsNobodyUp) {
+  One one;
+  Record start = call(Act::kThreadStart);
+  start.word[3] = 1;
+  one.say(start, 1);
+  one.say(call(Act::kThreadEnd), 1);
+  one.say(with_event(Act::kRecordEvent, 1));
+  Record question = with_event(Act::kAskEvent, 1);
+  question.flags |= kOfHelper;
+  one.say(question, 1);
+  one.answer();
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 1'000'000;
+  one.say(sleep);
+  EXPECT_GE(one.answer().at, us(1000));
+}
+
+/// Both ranks as a process names them: member 0 is rank 1, member 1 is rank 0.
+void name_both(Session& session, std::uint32_t process) {
+  for (const std::uint64_t member : {0u, 1u}) {
+    Record record = call(Act::kNameMember);
+    record.number = static_cast<std::uint32_t>(member);
+    record.word[0] = 9;
+    record.word[1] = std::uint64_t{2} << 32 | member;
+    record.word[2] = (1 - member) << 32 | (1 - member);
+    record.word[3] = 1 - process;
+    EXPECT_FALSE(session.take(process, 0, record, "memory"));
+  }
+}
+Record barrier() {
+  Record record = call(Act::kCollective);
+  record.number = 2;
+  record.stream = 5;
+  record.word[0] = 9;
+  record.word[1] = static_cast<std::uint64_t>(Collective::kBarrier) << 32;
+  record.word[3] = 1;
+  return record;
+}
+
+TEST(LiveSession, BarriersInSharedMemoryWaitForAll) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  name_both(session, 0);
+  EXPECT_FALSE(session.take(0, 0, barrier(), ""));
+  Record wait = wait_device();
+  wait.number = 3;
+  EXPECT_FALSE(session.take(0, 0, wait, ""));
+  EXPECT_TRUE(session.advance().empty());
+  name_both(session, 1);
+  Record late = barrier();
+  late.gap_ns = 500'000;
+  EXPECT_FALSE(session.take(1, 0, late, ""));
+  Record end = call(Act::kThreadEnd);
+  end.number = 3;
+  EXPECT_FALSE(session.take(1, 0, end, ""));
+  const std::vector<SessionAnswer> answers = session.advance();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_GT(answers[0].at, us(500));
+  EXPECT_LT(answers[0].at, us(600));
+}
+
+TEST(LiveSession, ABarrierThatARankNeverReachesIsTold) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  name_both(session, 0);
+  EXPECT_FALSE(session.take(0, 0, barrier(), ""));
+  Record wait = wait_device();
+  wait.number = 3;
+  EXPECT_FALSE(session.take(0, 0, wait, ""));
+  EXPECT_FALSE(session.take(1, 0, call(Act::kThreadEnd), ""));
+  EXPECT_TRUE(session.advance().empty());
+  const std::string text = session.deadlock();
+  EXPECT_NE(text.find("barrier"), std::string::npos) << text;
+  EXPECT_NE(text.find("rank 1 never called it"), std::string::npos) << text;
+}
+
 TEST(LiveSession, AProcessThatWaitsForSomethingElseIsNoDeadlock) {
   PlainWork work;
   Session session(work, kTimes);

@@ -310,6 +310,8 @@ struct Session::State {
   std::int32_t chip_of(Process& process, std::uint16_t device) const;
   std::optional<Diagnostic> join_group(Process& process, Thread& thread, const Record& record,
                                        std::string_view name);
+  std::optional<Diagnostic> name_member(Process& process, Thread& thread, const Record& record,
+                                        std::string_view name);
   std::optional<Diagnostic> wait_group(Process& process, Thread& thread, const Record& record);
   std::optional<Diagnostic> split_group(Process& process, std::uint32_t number, Thread& thread,
                                         const Record& record);

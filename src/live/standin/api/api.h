@@ -21,6 +21,7 @@ enum Status : int {
   kInvalidDevice = 101,
   kInvalidImage = 200,
   kInvalidContext = 201,
+  kNoImageForDevice = 209,
   kFileNotFound = 301,
   kInvalidHandle = 400,
   kNotFound = 500,

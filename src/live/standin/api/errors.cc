@@ -22,6 +22,8 @@ constexpr Words kWords[] = {
     {kNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
     {kNotReady, "cudaErrorNotReady", "device not ready"},
     {kInvalidImage, "cudaErrorInvalidKernelImage", "device kernel image is invalid"},
+    {kNoImageForDevice, "cudaErrorNoKernelImageForDevice",
+     "no kernel image is available for execution on the device"},
     {kFileNotFound, "cudaErrorFileNotFound", "file not found"},
     {kCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
      "operation not permitted when stream is capturing"},

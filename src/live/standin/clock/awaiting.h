@@ -56,6 +56,10 @@ class Awaited {
     }
     return first;
   }
+  /// Whether whoever looks again finds all that was found before.
+  bool repeatable() const {
+    return std::all_of(named_.begin(), named_.end(), [](const Name& one) { return one.again; });
+  }
   /// What is there really, but not yet in virtual time, is left for later. @return how much
   template <typename IsReady, typename Drop>
   int leave(std::int64_t now, IsReady is_ready, Drop drop) const {
@@ -137,6 +141,11 @@ int wait_for_any(std::int64_t ns, bool for_ranks, Awaited awaited, Wait wait_ms,
   if (ready <= 0) return ready;
   const int error = errno;
   Link::get().go_on_from(awaited.first(is_ready));
+  // What others put there until this thread's turn has come is there, too.
+  if (ns != 0 && awaited.repeatable() && Link::get().acts_in_turn()) {
+    Link::get().take_turn();
+    if (const int again = wait_ms(0); again > 0) ready = again;
+  }
   ready -= awaited.leave(own_speaker->now_ns(), is_ready, drop);
   errno = error;
   return ready;

@@ -7,12 +7,13 @@
 #include <cstring>
 #include <map>
 
+#include "live/standin/shim/fat_binary.h"
+
 namespace flopcast::live {
 namespace {
 
 constexpr std::string_view kOwnMark = "// kernels by name, without code\n";
 constexpr std::string_view kEntry = ".entry ";
-constexpr std::uint32_t kFatBinary = 0xba55ed50, kFatWrapper = 0x466243b1;
 
 /// Attributes of .nv.info sections, as cuobjdump and nvdisasm show them.
 enum InfoAttribute : std::uint8_t {
@@ -133,8 +134,7 @@ std::optional<Image> read_image(const void* code) {
   if (!code) return std::nullopt;
   const auto* const bytes = static_cast<const unsigned char*>(code);
   if (std::memcmp(bytes, ELFMAG, SELFMAG) == 0) return Cubin(code).read();
-  const auto mark = read_at<std::uint32_t>(bytes);
-  if (mark == kFatBinary || mark == kFatWrapper) return Image();
+  if (is_fat_binary(code)) return Image();
   const auto is_text = [](unsigned char c) {
     return c == '\t' || c == '\n' || (c >= ' ' && c < 127);
   };

@@ -81,7 +81,37 @@ void Memory::give_back(int device, std::size_t bytes) {
 void Memory::map(void* address, std::size_t bytes, int device) {
   const std::lock_guard guard(lock_);
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  blocks_[begin] = {begin, bytes, 0, Place::kMapped, device};
+  const Block& block = blocks_[begin] = {begin, bytes, 0, Place::kMapped, device};
+  join(block);
+}
+
+void Memory::join(const Block& mapped) {
+  auto own =
+      spans_.insert_or_assign(mapped.address, Span{mapped.address + mapped.bytes, mapped.device})
+          .first;
+  const auto next = spans_.find(own->second.end);
+  if (next != spans_.end() && next->second.device == mapped.device) {
+    own->second.end = next->second.end;
+    spans_.erase(next);
+  }
+  if (own == spans_.begin()) return;
+  const auto before = std::prev(own);
+  if (before->second.end != own->first || before->second.device != mapped.device) return;
+  before->second.end = own->second.end;
+  spans_.erase(own);
+}
+
+/// Out of the middle of its span.
+void Memory::part(const Block& mapped) {
+  const auto whole = std::prev(spans_.upper_bound(mapped.address));
+  const auto [begin, span] = *whole;
+  const std::uintptr_t end = mapped.address + mapped.bytes;
+  if (begin == mapped.address) {
+    spans_.erase(whole);
+  } else {
+    whole->second.end = mapped.address;
+  }
+  if (end < span.end) spans_[end] = span;
 }
 
 /// A small block: out of a page that others share.
@@ -146,6 +176,7 @@ std::optional<Block> Memory::free(void* address) {
   const Block block = found->second;
   blocks_.erase(found);
   forget(address, std::max(block.bytes, block.taken));
+  if (block.place == Place::kMapped) part(block);
   if (block.place == Place::kRegistered || block.place == Place::kMapped) return block;
   if (block.taken > 0) {
     unmap_shared(address);
@@ -187,6 +218,16 @@ std::optional<Block> Memory::find(const void* address) const {
   const Block& block = std::prev(after)->second;
   if (at >= block.address + std::max<std::size_t>(1, block.bytes)) return std::nullopt;
   return block;
+}
+
+std::size_t Memory::left(const void* address) const {
+  const std::optional<Block> block = find(address);
+  if (!block) return 0;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (block->place != Place::kMapped) return block->address + block->bytes - at;
+  const std::lock_guard guard(lock_);
+  const auto after = spans_.upper_bound(at);
+  return after == spans_.begin() ? 0 : std::prev(after)->second.end - at;
 }
 
 void Memory::tell_used(int device) {

@@ -56,6 +56,9 @@ class Memory {
 
   /// The block that an address lies in.
   std::optional<Block> find(const void* address) const;
+  /// Bytes from there to the end of memory without a gap: of the block, or of mapped ones one behind the other, which
+  /// are one piece to kernels (PyTorch's expandable segments map 20 MiB at a time). 0: no memory
+  std::size_t left(const void* address) const;
 
   std::size_t used(int device) const;
   /// What a device has for programs.
@@ -74,10 +77,17 @@ class Memory {
   void open_locked(int device);
   std::optional<Block> carve(std::size_t bytes, int device);
   void take(int device, std::size_t bytes);
+  void join(const Block& mapped);
+  void part(const Block& mapped);
 
   mutable std::mutex lock_;
   std::map<std::uintptr_t, Block> blocks_;  ///< by address
   std::map<int, Level> levels_;             ///< by device
+  struct Span {
+    std::uintptr_t end = 0;
+    int device = 0;
+  };
+  std::map<std::uintptr_t, Span> spans_;  ///< what is mapped without a gap, by address
   /// Small blocks: pages by device, and what is free in them, by address.
   struct Page {
     std::map<std::uintptr_t, std::size_t> free;  ///< address, bytes

@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -49,8 +51,21 @@ std::optional<SharedPart> new_part(std::size_t bytes, int device) {
   const std::uint64_t taken = bytes_of_bits(bytes) + bytes;
   const std::uint64_t place = Link::get().shared().shared.fetch_add(taken);
   if (place > kSharedBytes - taken) return std::nullopt;
-  return SharedPart{SharedPart::kMark, kSharedBegin + place, bytes, 0, bytes, ::getpid(), device};
+  const char* const rank = std::getenv("RANK");
+  return SharedPart{
+      SharedPart::kMark,         kSharedBegin + place, bytes, 0, bytes, ::getpid(), device,
+      rank ? std::atoi(rank) : 0};
 }
+
+/// Parts by where this process has them.
+struct PartsHere {
+  std::mutex lock;
+  std::map<std::uintptr_t, SharedPart> parts;
+  static PartsHere& get() {
+    static PartsHere* const here = new PartsHere;  // memory is freed while the process ends
+    return *here;
+  }
+};
 
 /// @param own the bytes are there already, privately, and this process knows which are valid
 bool appear(const SharedPart& part, void* address, bool own) {
@@ -65,6 +80,10 @@ bool appear(const SharedPart& part, void* address, bool own) {
   if (map_file(address, place, part.bytes, MAP_FIXED) == MAP_FAILED) return false;
   for (const auto& [offset, some] : valid) std::memcpy(bytes + offset, some.data(), some.size());
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  {
+    const std::lock_guard guard(PartsHere::get().lock);
+    PartsHere::get().parts[begin] = part;
+  }
   // Without bits each process knows what it has brought there itself.
   if (SharedBits::Word* const words = map_bits(part))
     Validity::get().share({begin, begin + part.bytes, words}, own);
@@ -98,7 +117,24 @@ bool map_shared(const SharedPart& part, void* address) {
   return is_sound(part) && appear(part, address, false);
 }
 
+std::optional<SharedPart> shared_part_at(const void* address) {
+  PartsHere& here = PartsHere::get();
+  const std::lock_guard guard(here.lock);
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const auto after = here.parts.upper_bound(at);
+  if (after == here.parts.begin()) return std::nullopt;
+  const auto& [begin, part] = *std::prev(after);
+  if (at - begin >= part.bytes) return std::nullopt;
+  SharedPart found = part;
+  found.offset = at - begin;
+  return found;
+}
+
 void unmap_shared(void* address) {
+  {
+    const std::lock_guard guard(PartsHere::get().lock);
+    PartsHere::get().parts.erase(reinterpret_cast<std::uintptr_t>(address));
+  }
   const SharedBits bits = Validity::get().unshare(address);
   if (bits.words) ::munmap(bits.words, bytes_of_bits(bits.end - bits.begin));
   OwnParts& own = OwnParts::get();

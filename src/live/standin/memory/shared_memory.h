@@ -16,7 +16,8 @@ struct SharedPart {
   std::uint64_t bytes = 0;               ///< of whole pages of a device
   std::uint64_t offset = 0, length = 0;  ///< of the block that the handle is for
   std::int32_t owner = 0;                ///< process that made it
-  std::int32_t device = 0;               ///< that holds it
+  std::int32_t device = 0;               ///< that holds it, of that process
+  std::int32_t rank = 0;                 ///< that process's
 
   static constexpr std::uint64_t kMark = 0x666c6f7063617374;
 };
@@ -35,6 +36,8 @@ inline SharedPart part_in(const void* handle) {
 std::optional<SharedPart> share_memory(void* address, std::size_t bytes, int device);
 /// Somebody's part appears at this address, in place of what is there. @return false if it is none, or cannot be mapped
 bool map_shared(const SharedPart& part, void* address);
+/// The part that an address of this process lies in; its offset is the address's.
+std::optional<SharedPart> shared_part_at(const void* address);
 /// This process no longer has it there. The address space is the caller's; if the memory was this process's own, it
 /// is nobody's from now on.
 void unmap_shared(void* address);

@@ -43,6 +43,7 @@ std::size_t bytes_given(const Call& call, int rank, int size) {
     case Collective::kScatter:
       return root ? bytes_of_parts(call, size) : 0;
     case Collective::kReceive:
+    case Collective::kBarrier:
       return 0;
   }
   return 0;
@@ -65,6 +66,7 @@ std::size_t bytes_got(const Call& call, int rank, int size) {
     case Collective::kGather:
       return root ? bytes_of_parts(call, size) : 0;
     case Collective::kSend:
+    case Collective::kBarrier:
       return 0;
   }
   return 0;
@@ -122,6 +124,7 @@ void deliver(const Call& call, int rank, std::span<const std::byte* const> parts
       std::memcpy(to, parts[0], part);
       return;
     case Collective::kSend:
+    case Collective::kBarrier:
       return;
   }
 }

@@ -164,11 +164,17 @@ std::string_view name_of(std::string_view signature) {
 }
 
 const char* name_of(Collective op) {
-  static constexpr const char* kNames[] = {"ncclDevKernel_AllReduce",     "ncclDevKernel_Broadcast",
-                                           "ncclDevKernel_Reduce",        "ncclDevKernel_AllGather",
-                                           "ncclDevKernel_ReduceScatter", "ncclDevKernel_SendRecv",
-                                           "ncclDevKernel_SendRecv",      "ncclDevKernel_SendRecv",
-                                           "ncclDevKernel_SendRecv",      "ncclDevKernel_SendRecv"};
+  static constexpr const char* kNames[] = {"ncclDevKernel_AllReduce",
+                                           "ncclDevKernel_Broadcast",
+                                           "ncclDevKernel_Reduce",
+                                           "ncclDevKernel_AllGather",
+                                           "ncclDevKernel_ReduceScatter",
+                                           "ncclDevKernel_SendRecv",
+                                           "ncclDevKernel_SendRecv",
+                                           "ncclDevKernel_SendRecv",
+                                           "ncclDevKernel_SendRecv",
+                                           "ncclDevKernel_SendRecv",
+                                           "barrier_kernel"};
   const auto index = static_cast<std::size_t>(op);
   return index < std::size(kNames) ? kNames[index] : "ncclDevKernel";
 }

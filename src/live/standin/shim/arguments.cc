@@ -41,8 +41,7 @@ std::optional<Arguments> read(const std::vector<std::size_t>& parameters, void* 
     const void* const at = value_of<const void*>(arguments[i]);
     const std::optional<Block> block = Memory::get().find(at);
     if (!block || !of_device(block->place)) continue;
-    const auto begin = reinterpret_cast<std::uintptr_t>(at);
-    all.pointers.push_back({begin, block->address + block->bytes - begin});
+    all.pointers.push_back({reinterpret_cast<std::uintptr_t>(at), Memory::get().left(at)});
   }
   return all;
 }

@@ -5,6 +5,7 @@
 
 #include "live/standin/api/api.h"
 #include "live/standin/link/link.h"
+#include "live/standin/shim/fat_binary.h"
 #include "live/standin/shim/kernels.h"
 #include "live/standin/shim/tensor_map.h"
 
@@ -31,9 +32,12 @@ enum FunctionAttribute : int {
 /// A core's limits, alike on every chip since Volta but for its shared memory, which is not asked here.
 constexpr int kThreadsOfOneCore = 2048, kRegistersOfOneCore = 65536, kBlocksOfOneCore = 32;
 
-int version_of_code() {
-  const DeviceFacts& chip = Link::get().common().device;
-  return static_cast<int>(10 * chip.major + chip.minor);
+/// Programs look for what they were compiled for (cub chooses sizes by it), so it is a version that their code has. Modules
+/// that are loaded were compiled for the chip.
+CodeVersions versions_of(const KernelObject& kernel) {
+  const DeviceFacts& device = Link::get().common().device;
+  const auto chip = static_cast<int>(10 * device.major + device.minor);
+  return versions_for(kernel.fat_binary, chip).value_or(CodeVersions{chip, chip});
 }
 
 int attribute_of(const KernelObject& kernel, int attribute) {
@@ -45,8 +49,9 @@ int attribute_of(const KernelObject& kernel, int attribute) {
     case kRegistersOf:
       return kernel.registers;
     case kPtxVersion:
+      return versions_of(kernel).assembly;
     case kBinaryVersion:
-      return version_of_code();
+      return versions_of(kernel).binary;
     case kMaxDynamicShared:
       return kernel.max_dynamic_shared;
     case kCarveout:
@@ -95,13 +100,15 @@ using namespace flopcast::live;
 
 FLOPCAST_API int cudaFuncGetAttributes(FunctionAttributes* attributes, const void* function) {
   const KernelObject& kernel = Kernels::get().find(function);
+  const CodeVersions versions = versions_of(kernel);
+  if (versions.binary == 0) return remembered(kNoImageForDevice);
   *attributes = {static_cast<std::size_t>(kernel.shared),
                  0,
                  0,
                  kernel.max_threads,
                  kernel.registers,
-                 version_of_code(),
-                 version_of_code(),
+                 versions.assembly,
+                 versions.binary,
                  0,
                  kernel.max_dynamic_shared,
                  -1};

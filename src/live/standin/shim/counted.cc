@@ -15,8 +15,10 @@
 namespace flopcast::live {
 namespace {
 
-/// Launches of a kernel whose work is remembered.
-constexpr std::size_t kMostTold = 1 << 16;
+/// Launches of a kernel whose work is remembered, for so many contents of memory; if they look at it so often at most, for so
+/// many integers.
+constexpr std::size_t kMostTold = 1 << 16, kMostContents = 8, kMostLooks = 1 << 18,
+                      kMostFound = 1 << 14;
 
 using triton::Type;
 using triton::Value;
@@ -33,25 +35,78 @@ std::int64_t number_at(const void* at, std::size_t bytes) {
   return static_cast<std::int64_t>(bits << unused) >> unused;
 }
 
+/// Where the parameters of a launch point to. Of a program that tells addresses apart, places are addresses.
+class Places {
+ public:
+  Places(const triton::Kernel& source, const std::vector<Value>& values) {
+    if (source.tells_addresses) return;
+    const auto& types = source.program.functions.at(source.program.kernel).types;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const auto& tensor = values[i].descriptor;
+      const bool points = types[i].kind == Type::Kind::kPointer && values[i].constant();
+      bases_.push_back(tensor ? tensor->base : points ? values[i].low : 0);
+    }
+  }
+  /// Of an address that was reckoned from this one: of the first parameter that points there.
+  triton::Place place(std::int64_t address, std::int64_t base) const {
+    const auto at = base == 0 ? bases_.end() : std::find(bases_.begin(), bases_.end(), base);
+    if (at == bases_.end()) return {-1, address};
+    return {static_cast<int>(at - bases_.begin()), address - base};
+  }
+  /// Whether others of the same key have it, too.
+  bool holds_elsewhere(const triton::Place& at) const {
+    return at.parameter >= 0 || bases_.empty();
+  }
+  std::int64_t address(const triton::Place& at) const {
+    return at.parameter < 0 ? at.offset
+                            : bases_[static_cast<std::size_t>(at.parameter)] + at.offset;
+  }
+
+ private:
+  std::vector<std::int64_t> bases_;  ///< 0: it points nowhere
+};
+
 class ProcessMemory final : public triton::Surroundings {
  public:
-  std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes) override {
-    const void* const at = pointer_to(address);
-    const std::optional<Block> block = Memory::get().find(at);
-    if (!block || bytes == 0 || bytes > 8 || left(address) < bytes) return std::nullopt;
-    settle_bytes(at, bytes);
-    if (!Validity::get().valid(at, bytes)) return std::nullopt;
-    return number_at(at, bytes);
+  explicit ProcessMemory(const Places& places) : places_(places) {}
+  std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes,
+                                   std::int64_t base) override {
+    return told(places_.place(address, base), bytes, false, integer(address, bytes));
   }
-  std::uint64_t left(std::int64_t address) override {
-    const std::optional<Block> block = Memory::get().find(pointer_to(address));
-    if (!block) return 0;
-    return block->address + block->bytes - static_cast<std::uintptr_t>(address);
+  std::uint64_t left(std::int64_t address, std::uint64_t most) override {
+    const auto bytes = static_cast<std::int64_t>(std::min(room(address), most));
+    return static_cast<std::uint64_t>(*told(places_.place(address, address), most, true, bytes));
   }
   bool scales_blocks() override {
     constexpr std::uint32_t kBlackwell = 10;
     return Link::get().common().device.major >= kBlackwell;
   }
+  /// Whether it would be told the same now.
+  static bool still(const triton::Found& one, std::int64_t address) {
+    if (!one.room) return integer(address, one.bytes) == one.value;
+    return static_cast<std::int64_t>(std::min(room(address), one.bytes)) == one.value;
+  }
+  /// All that it was told.
+  std::vector<triton::Found> found;
+
+ private:
+  static std::optional<std::int64_t> integer(std::int64_t address, std::size_t bytes) {
+    if (bytes == 0 || bytes > 8 || room(address) < bytes) return std::nullopt;
+    const void* const at = pointer_to(address);
+    settle_bytes(at, bytes);
+    if (!Validity::get().valid(at, bytes)) return std::nullopt;
+    return number_at(at, bytes);
+  }
+  static std::uint64_t room(std::int64_t address) {
+    return Memory::get().left(pointer_to(address));
+  }
+  std::optional<std::int64_t> told(const triton::Place& at, std::uint64_t bytes, bool is_room,
+                                   std::optional<std::int64_t> value) {
+    if (found.size() < kMostLooks) found.push_back({at, bytes, is_room, value});
+    return value;
+  }
+
+  const Places& places_;
 };
 
 bool same_parameters(const KernelObject& kernel, const std::vector<Type>& types) {
@@ -77,17 +132,22 @@ std::vector<Value> values_of(const std::vector<Type>& types, void* const* argume
   return values;
 }
 
-/// Launches of the same key do the same, as long as they look at no memory.
-std::string key_of(const LaunchSize& size, const std::vector<Type>& types,
-                   const std::vector<Value>& values, triton::Surroundings& memory) {
+/// Launches of the same key do the same, as long as they find the same in memory. Pointers count by which of them are the
+/// same, where addresses do not matter.
+std::string key_of(const LaunchSize& size, const triton::Kernel& source,
+                   const std::vector<Value>& values, const Places& places) {
   std::string key = std::to_string(size.grid.x) + ' ' + std::to_string(size.grid.y) + ' ' +
                     std::to_string(size.grid.z);
+  const auto where = [&](std::int64_t address) {
+    const triton::Place at = places.place(address, address);
+    return std::to_string(at.parameter) + ':' + std::to_string(at.offset);
+  };
+  const auto& types = source.program.functions.at(source.program.kernel).types;
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (types[i].kind == Type::Kind::kPointer) {
-      key +=
-          " p" + std::to_string(values[i].low) + ':' + std::to_string(memory.left(values[i].low));
+      key += " p" + where(values[i].low);
     } else if (const auto& tensor = values[i].descriptor) {
-      key += " t" + std::to_string(tensor->base);
+      key += " t" + where(tensor->base);
       for (const auto* list : {&tensor->sizes, &tensor->strides})
         for (const std::int64_t number : *list) key += ':' + std::to_string(number);
     } else if (values[i].constant()) {
@@ -95,6 +155,60 @@ std::string key_of(const LaunchSize& size, const std::vector<Type>& types,
     }
   }
   return key;
+}
+
+/// Such a launch that found in memory what is there now.
+std::shared_ptr<const triton::Followed> followed_before(const triton::Kernel& source,
+                                                        const std::string& key,
+                                                        const Places& places) {
+  std::vector<std::shared_ptr<const triton::Followed>> all;
+  {
+    const std::lock_guard guard(source.lock);
+    const auto known = source.followed.find(key);
+    if (known != source.followed.end()) all = known->second;
+  }
+  const auto still = [&places](const triton::Found& one) {
+    return ProcessMemory::still(one, places.address(one.at));
+  };
+  const auto holds = std::find_if(all.rbegin(), all.rend(), [&](const auto& followed) {
+    return std::all_of(followed->found.begin(), followed->found.end(), still);
+  });
+  return holds == all.rend() ? nullptr : *holds;
+}
+
+void remember(const triton::Kernel& source, const std::string& key,
+              const std::shared_ptr<triton::Followed>& followed) {
+  std::vector<triton::Found>& found = followed->found;
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  if (found.size() > kMostFound) return;
+  const std::lock_guard guard(source.lock);
+  if (source.followed.size() >= kMostTold && !source.followed.contains(key)) return;
+  auto& all = source.followed[key];
+  if (all.size() == kMostContents) all.erase(all.begin());
+  all.push_back(followed);
+}
+
+std::shared_ptr<const triton::Followed> follow(const triton::Kernel& source, const LaunchSize& size,
+                                               const std::vector<Value>& values) {
+  const Places places(source, values);
+  const std::string key = key_of(size, source, values, places);
+  if (auto known = followed_before(source, key, places)) return known;
+  ProcessMemory memory(places);
+  const triton::Grid grid{std::max<std::int64_t>(1, size.grid.x / source.blocks), size.grid.y,
+                          size.grid.z};
+  auto made = std::make_shared<triton::Followed>();
+  made->work = triton::count_work(source.program, grid, values, memory);
+  made->found = std::move(memory.found);
+  bool others_do = made->found.size() < kMostLooks;
+  for (const std::int64_t address : made->work.written_at) {
+    made->writes.push_back(places.place(address, address));
+    others_do = others_do && places.holds_elsewhere(made->writes.back());
+  }
+  for (const triton::Found& one : made->found)
+    others_do = others_do && places.holds_elsewhere(one.at);
+  if (others_do) remember(source, key, made);
+  return made;
 }
 
 std::string whole(double number) { return std::to_string(std::llround(std::min(number, 9e18))); }
@@ -155,21 +269,14 @@ std::optional<triton::Told> counted_launch(const KernelObject& kernel, const Lau
   const triton::Function& function = source.program.functions.at(source.program.kernel);
   if (!same_parameters(kernel, function.types)) return std::nullopt;
   const std::vector<Value> values = values_of(function.types, arguments);
-  ProcessMemory memory;
-  const std::string key = key_of(size, function.types, values, memory);
-  {
-    const std::lock_guard guard(source.lock);
-    if (const auto known = source.told.find(key); known != source.told.end()) return known->second;
-  }
-  const triton::Grid grid{std::max<std::int64_t>(1, size.grid.x / source.blocks), size.grid.y,
-                          size.grid.z};
-  const triton::LaunchWork work = triton::count_work(source.program, grid, values, memory);
+  const auto followed = follow(source, size, values);
+  const triton::LaunchWork& work = followed->work;
   triton::Told told{signature_of(work, bytes_behind(kernel, arguments), kernel.name),
-                    work.all_writes && work.unknown.empty(), work.written_at, work.most_elements};
-  if (!work.looked) {
-    const std::lock_guard guard(source.lock);
-    if (source.told.size() < kMostTold) source.told.emplace(key, told);
-  }
+                    work.all_writes && work.unknown.empty(),
+                    {},
+                    work.most_elements};
+  const Places places(source, values);
+  for (const triton::Place& place : followed->writes) told.writes.push_back(places.address(place));
   return told;
 }
 

@@ -23,6 +23,7 @@ struct KernelObject {
   std::string name;
   std::uint32_t signature = 0;          ///< its number in this process, 0: not told yet
   void* module = nullptr;               ///< that it is out of
+  const void* fat_binary = nullptr;     ///< that it was registered with
   std::vector<std::size_t> parameters;  ///< sizes, where the module says so
   int max_threads = 1024, registers = 64, shared = 0;
   int max_dynamic_shared = 48 << 10;
@@ -33,7 +34,7 @@ class Kernels {
  public:
   static Kernels& get();
   /// A kernel and the host function that stands for it.
-  void add(const void* function, std::string_view name);
+  void add(const void* function, std::string_view name, const void* fat_binary);
   /// By host function or handle; one of no name if neither.
   KernelObject& find(const void* function);
   /// A kernel that has a handle only.

@@ -5,6 +5,7 @@
 #include "live/standin/shim/counted.h"
 #include "live/standin/shim/executed.h"
 #include "live/standin/shim/kernels.h"
+#include "live/standin/shim/symmetric.h"
 #include "live/standin/values/launches.h"
 
 namespace flopcast::live {
@@ -41,12 +42,13 @@ Kernels& Kernels::get() {
   return *kernels;
 }
 
-void Kernels::add(const void* function, std::string_view name) {
+void Kernels::add(const void* function, std::string_view name, const void* fat_binary) {
   const std::lock_guard guard(lock_);
   KernelObject*& kernel = known_[function];
   if (!kernel) kernel = new KernelObject;
   kernel->name = name;
   kernel->signature = 0;
+  kernel->fat_binary = fat_binary;
   known_[kernel] = kernel;
 }
 
@@ -81,6 +83,10 @@ Work work_of(KernelObject& kernel, const LaunchSize& size) {
 
 int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* const* arguments) {
   if (!is_possible(size)) return kInvalidConfiguration;
+  if (const auto barrier = barrier_of(kernel, arguments, stream)) {
+    put(stream, Work{*barrier});
+    return kSuccess;
+  }
   Work work = work_of(kernel, size);
   const Record where = record_on(stream, Act::kKernel);
   work.record.device = where.device;
@@ -109,14 +115,14 @@ int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* con
 using namespace flopcast::live;
 
 FLOPCAST_API void** __cudaRegisterFatBinary(void* binary) {
-  return static_cast<void**>(binary);  // a handle that is told apart
+  return static_cast<void**>(binary);  // its handle is itself
 }
 FLOPCAST_API void __cudaRegisterFatBinaryEnd(void**) {}
 FLOPCAST_API void __cudaUnregisterFatBinary(void**) {}
 FLOPCAST_API signed char __cudaInitModule(void**) { return 1; }
-FLOPCAST_API void __cudaRegisterFunction(void**, const char* function, char*, const char* name, int,
-                                         void*, void*, void*, void*, int*) {
-  Kernels::get().add(function, name);
+FLOPCAST_API void __cudaRegisterFunction(void** binary, const char* function, char*,
+                                         const char* name, int, void*, void*, void*, void*, int*) {
+  Kernels::get().add(function, name, binary);
 }
 
 FLOPCAST_API unsigned __cudaPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared,

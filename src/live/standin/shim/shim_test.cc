@@ -1,6 +1,9 @@
 // Programs that know nothing of Flopcast, against the stand-in libraries and a simulated cluster.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -72,6 +75,82 @@ TEST_F(LiveShimThreads, MemoryRunsOutWhereTheChipsDoes) {
                         {"one_page", 1},
                         {"page_back", 1},
                         {"not_ours", 1}}));
+}
+
+/// A fat binary of these parts, as programs register it: kind (1 assembly, 2 code), version, flags.
+struct FatFile {
+  struct Part {
+    std::uint16_t kind, form = 0x101;
+    std::uint32_t head = 64;
+    std::uint64_t bytes = 8;
+    std::uint32_t packing[3] = {};
+    std::uint32_t version;
+    std::uint32_t name[2] = {};
+    std::uint64_t flags;
+    std::uint64_t rest[2] = {}, code = 0;
+  };
+  struct Whole {
+    std::uint32_t mark = 0xba55ed50;
+    std::uint16_t version = 1, head = 16;
+    std::uint64_t bytes = 0;
+    Part parts[4];
+  };
+  FatFile(std::initializer_list<std::array<std::uint32_t, 3>> parts) {
+    for (const auto& [kind, version, flags] : parts) {
+      Part& part = whole.parts[whole.bytes / sizeof(Part)];
+      part.kind = static_cast<std::uint16_t>(kind);
+      part.version = version;
+      part.flags = flags;
+      whole.bytes += sizeof(Part);
+    }
+  }
+  Whole whole;
+  struct {
+    std::uint32_t mark = 0x466243b1, version = 1;
+    const void* binary;
+    void* file = nullptr;
+  } wrapper{.binary = &whole};
+};
+
+TEST_F(LiveShimThreads, KernelsAreOfAVersionThatTheirCodeHas) {
+  const auto program = [](const Library& cuda, Told& said) {
+    const FatFile several({{2, 80, 0}, {2, 86, 0}, {2, 90, 0}, {2, 89, 0x100000}});
+    const FatFile newer({{2, 80, 0}, {2, 90, 0x100000}, {1, 75, 0}, {2, 120, 0}});
+    const FatFile others({{2, 75, 0}, {2, 100, 0}});
+    FatFile damaged({{2, 80, 0}});
+    damaged.whole.parts[0].bytes = ~std::uint64_t{0} - 8;
+    static const char functions[4] = {};
+    const FatFile* const files[] = {&several, &newer, &others, &damaged};
+    const char* const names[] = {"several", "newer", "others", "damaged"};
+    for (int i = 0; i < 4; ++i) {
+      cuda("__cudaRegisterFunction",
+           const_cast<void*>(static_cast<const void*>(&files[i]->wrapper)), &functions[i],
+           static_cast<char*>(nullptr), names[i], -1, static_cast<void*>(nullptr),
+           static_cast<void*>(nullptr), static_cast<void*>(nullptr), static_cast<void*>(nullptr),
+           static_cast<int*>(nullptr));
+      struct {
+        std::size_t sizes[3];
+        int threads, registers, assembly, binary, rest[16];
+      } attributes{};
+      const std::string name = names[i];
+      said[name + "_status"] = cuda("cudaFuncGetAttributes", &attributes, &functions[i]);
+      said[name + "_assembly"] = attributes.assembly;
+      said[name + "_binary"] = attributes.binary;
+    }
+  };
+  const auto told = [&](const char* machine, const std::string& name) {
+    Told all = run(machine, program);
+    return std::array<double, 3>{all[name + "_status"], all[name + "_assembly"],
+                                 all[name + "_binary"]};
+  };
+  using Versions = std::array<double, 3>;
+  EXPECT_EQ(told("1 x rtx-4090", "several"), (Versions{0, 89, 89}));
+  EXPECT_EQ(told("dgx-a100", "several"), (Versions{0, 80, 80}));
+  EXPECT_EQ(told("1 x rtx-4090", "newer"), (Versions{0, 80, 80}));
+  EXPECT_EQ(told("dgx-h100", "newer"), (Versions{0, 90, 90}));
+  EXPECT_EQ(told("dgx-b200", "newer"), (Versions{0, 75, 100}));
+  EXPECT_EQ(told("dgx-h100", "others"), (Versions{209, 0, 0}));
+  EXPECT_EQ(told("dgx-h100", "damaged"), (Versions{0, 90, 90}));
 }
 
 TEST_F(LiveShimThreads, KernelsTakeTimeThatEventsMeasure) {

@@ -11,7 +11,8 @@
 namespace flopcast::live {
 namespace {
 
-/// A comprehension belongs to the function that it stands in. What a function is like is looked at once.
+/// A comprehension belongs to the function that it stands in, and who hands the number on to its caller asks for that one.
+/// What a function is like is looked at once.
 constexpr const char* kLooksForFinite = R"(
 import dis, math, os, sys
 
@@ -42,18 +43,47 @@ def _looks(code):
         or _compares_with_itself(code)
     )
 
+# Whether what the call there brings, or is made of it, is what the function returns: `top` is the height of the stack of
+# operands above it, `at` where it lies, None where it is in a variable alone.
+def _returns(code, call):
+    top, at, variables = 0, 0, set()
+    for step in dis.get_instructions(code):
+        if step.offset <= call or step.opname == 'CACHE':
+            continue
+        if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs or 'YIELD' in step.opname:
+            return False
+        if step.opname.startswith('RETURN_'):
+            return at == top and step.opname == 'RETURN_VALUE'
+        top += dis.stack_effect(step.opcode, step.arg, jump=False)
+        stores, loads = step.opname.startswith('STORE_FAST'), step.opname.startswith('LOAD_FAST')
+        if step.opname == 'SWAP' and at == top:
+            at -= step.arg - 1
+        elif at is not None and at > top:
+            at = None if stores or step.opname == 'POP_TOP' else top
+            variables |= {step.argval} if stores else set()
+        elif stores:
+            variables.discard(step.argval)
+        elif loads and step.argval in variables:
+            at = top
+    return False
+
+def _once(what, *of):
+    if (what, of) not in _known:
+        _known[what, of] = what(*of)
+    return _known[what, of]
+
 def looks():
     frame = sys._getframe(1)
     torch = os.path.dirname(sys.modules['torch'].__file__) + os.sep if 'torch' in sys.modules else None
-    while frame and torch and frame.f_code.co_filename.startswith(torch):
+    is_torch = lambda frame: torch and frame.f_code.co_filename.startswith(torch)
+    while frame and is_torch(frame):
         frame = frame.f_back
     while frame:
         code = frame.f_code
-        if code not in _known:
-            _known[code] = _looks(code)
-        if _known[code]:
+        if not is_torch(frame) and _once(_looks, code):
             return True
-        if not code.co_name.startswith('<') or code.co_name == '<module>':
+        inner = code.co_name.startswith('<') and code.co_name != '<module>'
+        if not inner and not _once(_returns, code, frame.f_lasti):
             return False
         frame = frame.f_back
     return True

@@ -104,6 +104,24 @@ bool is_generator(const c10::Argument& argument) {
   return argument.type()->str().find("Generator") != std::string::npos;
 }
 
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 9
+// A handle does not give its operator away: an explicit instantiation may name what is private.
+template <auto kMember>
+struct Reach {
+  friend auto entry_of(const c10::OperatorHandle& handle) { return handle.*kMember; }
+};
+auto entry_of(const c10::OperatorHandle& handle);
+template struct Reach<&c10::OperatorHandle::operatorDef_>;
+
+Kernel kernel_of(const c10::OperatorHandle& handle, c10::DispatchKey key) {
+  return entry_of(handle)->op.lookup(c10::DispatchKeySet(key));
+}
+#else
+Kernel kernel_of(const c10::OperatorHandle& handle, c10::DispatchKey key) {
+  return handle.getComputedKernelForDispatchKey(key);
+}
+#endif
+
 bool has_kernel(const c10::OperatorHandle& handle, const Operator& what, c10::DispatchKey key) {
   const bool strided = key == c10::DispatchKey::CUDA;
   if (!strided && kMakesSparse.count(what.name) > 0) return false;
@@ -173,7 +191,7 @@ std::optional<Operator> describe(const c10::OperatorHandle& handle, c10::Dispatc
                   std::any_of(schema.arguments().begin(), schema.arguments().end(),
                               [](const c10::Argument& a) { return kLengths.count(a.name()) > 0; });
   if (!what.extension && (kNoValues.count(what.name) > 0 || is_view(schema))) return std::nullopt;
-  what.original = handle.getComputedKernelForDispatchKey(key);
+  what.original = kernel_of(handle, key);
   what.on_cpu = key_of_cpu(key);
   what.left_alone = kMoves.count(what.name) > 0;
   what.makes_memory = what.name.starts_with("aten::empty");

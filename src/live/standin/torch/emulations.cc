@@ -73,6 +73,15 @@ Values rms_norm_backward(const Call&, const Values& in, const Values&) {
   return {of_x, at::sum_to(grad * normal, shape)};
 }
 
+// --- counts -----------------------------------------------------------------------------------------
+
+/// GPUs count integers, too.
+Values histogram(const Call&, const Values& in, const Values&) {
+  const Tensor& x = in[0].toTensor();
+  const Tensor wide = x.to(at::kDouble);
+  return {at::histc(wide, in[1].toInt(), in[2].toScalar(), in[3].toScalar()).to(x.scalar_type())};
+}
+
 // --- dropout --------------------------------------------------------------------------------------
 
 Values dropout(const Call& call, const Values& in, const Values&) {
@@ -101,6 +110,7 @@ Emulation emulation_of(std::string_view name) {
       {"aten::batch_norm_backward_elemt", batch_norm_backward_elements},
       {"aten::_fused_rms_norm", rms_norm},
       {"aten::_fused_rms_norm_backward", rms_norm_backward},
+      {"aten::histc", histogram},
       {"aten::native_dropout", dropout},
       {"aten::_cudnn_rnn", recurrent_layers},
       {"aten::_cudnn_rnn_backward", recurrent_layers_backward},

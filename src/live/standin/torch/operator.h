@@ -3,6 +3,7 @@
 
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/version.h>
 
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,11 @@
 
 namespace flopcast::plugin {
 
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 9
+using Kernel = c10::KernelFunction;
+#else
+using Kernel = c10::SafeKernelFunction;
+#endif
 using Values = std::vector<c10::IValue>;  ///< a stack, as the dispatcher has it
 struct Call;
 
@@ -36,7 +42,7 @@ struct Operator {
   bool extension = false;  ///< not PyTorch's own: told, and otherwise left alone
   bool by_names = false;   ///< told with its arguments' names, and with what small ones hold
   c10::DispatchKey on_cpu = c10::DispatchKey::CPU;  ///< who computes the same there
-  std::optional<c10::SafeKernelFunction> original;
+  std::optional<Kernel> original;
   std::vector<Argument> arguments;
   std::vector<int> same_as;  ///< by return: the argument that is returned, -1: none
   int generator = -1;        ///< argument of that kind

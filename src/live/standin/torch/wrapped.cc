@@ -175,26 +175,29 @@ std::optional<std::uint64_t> bits_in(c10::ScalarType type, double number) {
   }
 }
 
-/// Until the end of its life: the call reads a single tainted floating-point number, if it is one that does.
-class ReadsNumber {
+/// Until the end of its life: the call reads tainted floating-point numbers, if it is one that does. Of several, which are
+/// parameters or logits, the program may compute with what it reads: zero, unless the run wants another number.
+class ReadsNumbers {
  public:
-  explicit ReadsNumber(const Call& call) {
+  explicit ReadsNumbers(const Call& call) {
     if (only_launches()) return;
     const bool scalar = call.what.name == "aten::_local_scalar_dense";
     if (!scalar && call.what.name != "aten::copy_") return;
     const at::Tensor& from = call.arguments[scalar ? 0 : 1].toTensor();
     const at::Tensor& to = scalar ? from : call.arguments[0].toTensor();
-    if (from.numel() != 1 || !of_gpu(from) || (!scalar && !to.is_cpu())) return;
+    if (from.numel() != 1 && flopcast_live_values()->spares_programs) return;
+    if (!of_gpu(from) || (!scalar && !to.is_cpu())) return;
     if (!c10::isFloatingType(to.scalar_type()) || is_valid(from)) return;
     const auto bits = bits_in(to.scalar_type(), flopcast_live_tainted_number());
     reads_ = bits.has_value();
-    if (reads_) flopcast_live_reads_number(*bits, to.element_size());
+    if (reads_)
+      flopcast_live_reads_numbers(*bits, to.element_size(), static_cast<std::size_t>(from.numel()));
   }
-  ~ReadsNumber() {
-    if (reads_) flopcast_live_reads_number(0, 0);
+  ~ReadsNumbers() {
+    if (reads_) flopcast_live_reads_numbers(0, 0, 0);
   }
-  ReadsNumber(const ReadsNumber&) = delete;
-  ReadsNumber& operator=(const ReadsNumber&) = delete;
+  ReadsNumbers(const ReadsNumbers&) = delete;
+  ReadsNumbers& operator=(const ReadsNumbers&) = delete;
 
  private:
   bool reads_ = false;
@@ -236,7 +239,7 @@ void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet 
   const Look look = look_at(call);
   const auto original = [&] { what_.original->callBoxed(handle, keys, stack); };
   if ((only_launches() && !what_.shape_by_data) || moves_bytes(call, look)) {
-    const ReadsNumber reads(call);
+    const ReadsNumbers reads(call);
     original();
     bring_integers(call);
   } else if (is_small(call, look) && (flopcast_live_capturing() || reads_only_valid(call))) {

@@ -161,7 +161,6 @@ void Counter::multiplied(const Operation& op, const Value& a, const Value& b,
 LaunchWork Counter::finish() {
   LaunchWork work;
   work.assumed = assumed_;
-  work.looked = looked_;
   work.operations = operations_;
   double read = read_anywhere_.bytes, written = written_anywhere_.bytes, most = 0;
   const auto elements = [&most](const Reached& reached, double bytes) {
@@ -173,9 +172,9 @@ LaunchWork Counter::finish() {
     double bytes = reached.bytes;
     if (!reached.anywhere && reached.high > reached.low)
       bytes = std::min(bytes, static_cast<double>(reached.high - reached.low));
-    const std::uint64_t left = root.placed ? around_.left(root.base) : 0;
-    return left > 0 && reached.low >= root.base ? std::min(bytes, static_cast<double>(left))
-                                                : bytes;
+    if (!root.placed || !(bytes > 0) || reached.low < root.base) return bytes;
+    const std::uint64_t left = around_.left(root.base, whole_bytes(std::ceil(bytes)));
+    return left > 0 ? std::min(bytes, static_cast<double>(left)) : bytes;
   };
   work.all_writes = written_anywhere_.bytes == 0;
   for (const Root& root : roots_) {

@@ -17,10 +17,11 @@ namespace flopcast::live::triton {
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
-  /// An integer of so many bytes there; none where nobody computed it.
-  virtual std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes) = 0;
-  /// Bytes from there to the end of the allocation; 0: it is in none.
-  virtual std::uint64_t left(std::int64_t address) = 0;
+  /// An integer of so many bytes there; none where nobody computed it. @param base what the address was reckoned from
+  virtual std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes,
+                                           std::int64_t base) = 0;
+  /// Bytes from there to the end of the allocation, or so many if there are more; 0: it is in none.
+  virtual std::uint64_t left(std::int64_t address, std::uint64_t most) = 0;
   /// Whether the chip multiplies blocks that have scales; else they are brought to bf16 before.
   virtual bool scales_blocks() { return true; }
 };
@@ -50,7 +51,6 @@ struct LaunchWork {
       false;  ///< something hangs on values that nobody computed, or on a mask that no bounds describe
   std::string
       unknown;  ///< what was not understood, with commas; its work is in none of these numbers
-  bool looked = false;                   ///< at memory: other contents may make another work of it
   std::vector<std::int64_t> written_at;  ///< addresses that were reckoned from to write; each once
   bool all_writes = true;                ///< and nothing else is written
   std::uint64_t most_elements = 0;       ///< that are read or written by one pointer

@@ -131,7 +131,7 @@ class Counter {
   bool exponentials_ = false;
   std::set<const Operation*> held_by_memory_;  ///< loops
   double operations_ = 0;
-  bool assumed_ = false, looked_ = false;
+  bool assumed_ = false;
   std::set<std::string> unknown_;
 };
 

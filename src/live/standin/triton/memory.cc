@@ -58,8 +58,10 @@ void Counter::load(const Operation& op, double weight) {
   Value made = Value::unknown(type.shape);
   made.varies = pointer.varying();
   if (type.element[0] == 'i' && pointer.rank == 0 && pointer.constant()) {
-    looked_ = true;
-    const auto found = around_.read(pointer.low, static_cast<std::size_t>(bytes_of(type.element)));
+    const std::int64_t base =
+        pointer.root < 0 ? pointer.low : roots_[static_cast<std::size_t>(pointer.root)].base;
+    const auto found =
+        around_.read(pointer.low, static_cast<std::size_t>(bytes_of(type.element)), base);
     if (found) made = Value::number(*found);
   }
   give(op, made);

@@ -13,11 +13,13 @@ using namespace flopcast::live::
 
 class FuzzedMemory final : public Surroundings {
  public:
-  std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes) override {
+  std::optional<std::int64_t> read(std::int64_t address, std::size_t bytes, std::int64_t) override {
     if (address % 3 == 0) return std::nullopt;
     return address / static_cast<std::int64_t>(bytes) % 1000;
   }
-  std::uint64_t left(std::int64_t address) override { return address % 2 == 0 ? 1 << 20 : 0; }
+  std::uint64_t left(std::int64_t address, std::uint64_t most) override {
+    return address % 2 == 0 ? std::min<std::uint64_t>(1 << 20, most) : 0;
+  }
 };
 
 /// A few pages at the beginning of all addresses.

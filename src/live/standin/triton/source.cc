@@ -69,6 +69,8 @@ std::shared_ptr<const Kernel> read(const fs::path& binary) {
   if (!program) return nullptr;
   auto made = std::make_shared<Kernel>();
   made->program = std::move(*program);
+  for (const std::string_view one : {"tt.ptr_to_int", "tt.int_to_ptr", "!tt.ptr<!tt.ptr"})
+    made->tells_addresses = made->tells_addresses || text->find(one) != text->npos;
   if (const auto facts = contents(beside.replace_extension(".json"))) {
     constexpr std::string_view kBlocks = "\"num_ctas\":";
     const std::size_t at = facts->find(kBlocks);

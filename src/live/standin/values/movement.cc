@@ -82,16 +82,21 @@ void read_back(void* to, const void* from, std::size_t bytes) {
     std::memmove(to, from, bytes);
     return;
   }
+  const NumbersRead numbers = numbers_read();
+  const auto make_up = [&](std::size_t at, std::size_t some) {
+    make_zero(target + at, some);
+    if (numbers.width * numbers.count != bytes || numbers.bits == 0) return;
+    for (std::size_t i = 0; i + numbers.width <= some; i += numbers.width)
+      std::memcpy(target + at + i, &numbers.bits, numbers.width);
+  };
   std::size_t done = 0, valid = 0;
   validity.each_valid(from, bytes, [&](std::size_t offset, std::size_t some) {
-    make_zero(target + done, offset - done);
+    make_up(done, offset - done);
     std::memmove(target + offset, static_cast<const char*>(from) + offset, some);
     done = offset + some;
     valid += some;
   });
-  make_zero(target + done, bytes - done);
-  if (const NumberRead number = number_read(); number.bytes == bytes)
-    std::memcpy(target, &number.bits, std::min(bytes, sizeof number.bits));
+  make_up(done, bytes - done);
   count_tainted_read(bytes - valid);
 }
 

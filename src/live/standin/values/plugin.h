@@ -8,7 +8,7 @@
 #define FLOPCAST_PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))
 
 /// Of these declarations. A plug-in that was compiled with another one does not start.
-inline constexpr std::uint32_t kFlopcastPluginVersion = 4;
+inline constexpr std::uint32_t kFlopcastPluginVersion = 5;
 
 FLOPCAST_PLUGIN_EXPORT std::uint32_t flopcast_live_version();
 
@@ -22,10 +22,10 @@ struct FlopcastValues {
   double skew = 0;
   /// The first read of a tainted value ends the run.
   bool strict = false;
-  /// What one tainted floating-point number is read as, and whether code that looks for numbers that are not finite reads
-  /// zero all the same.
+  /// What a tainted floating-point number is read as.
   double tainted = 0;
-  bool spares_checks = true;
+  /// But zero is read by code that looks for numbers that are not finite, and where several are read at once.
+  bool spares_programs = true;
 };
 /// They stay as they are.
 FLOPCAST_PLUGIN_EXPORT const FlopcastValues* flopcast_live_values();
@@ -65,8 +65,10 @@ FLOPCAST_PLUGIN_EXPORT void flopcast_live_when_launched(void (*run)(void*), void
 FLOPCAST_PLUGIN_EXPORT bool flopcast_live_origin_wanted();
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_not_computed(const char* what, const char* why);
 
-/// This thread reads a single floating-point number back, until it is told of no bytes: if it is tainted, it has these bits.
-FLOPCAST_PLUGIN_EXPORT void flopcast_live_reads_number(std::uint64_t bits, std::size_t bytes);
+/// This thread reads so many floating-point numbers of so many bytes each back, until it is told of none: each that is tainted
+/// has these bits.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_reads_numbers(std::uint64_t bits, std::size_t width,
+                                                        std::size_t count);
 /// What such a number should be read as, here where the thread is: NaN or another number, as the run wants it.
 FLOPCAST_PLUGIN_EXPORT double flopcast_live_tainted_number();
 

@@ -21,7 +21,7 @@ void take_word(std::string_view word, FlopcastValues& settings) {
     settings.skew = std::max(0.0, std::atof(after.c_str()));
   } else if (word.starts_with("tainted:")) {
     settings.tainted = std::strtod(after == "zero" ? "0" : after.c_str(), nullptr);
-    settings.spares_checks = false;
+    settings.spares_programs = false;
   }
 }
 

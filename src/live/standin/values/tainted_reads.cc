@@ -46,7 +46,7 @@ std::string last_place(const std::string& stack) {
 void tell(const std::string& what, const std::string& stack) {
   const char* const rank = std::getenv("RANK");
   std::string answer = "zero";
-  if (const NumberRead number = number_read(); number.bytes > 0 && number.bits != 0)
+  if (const NumbersRead numbers = numbers_read(); numbers.count > 0 && numbers.bits != 0)
     answer = std::isnan(value_settings().tainted) ? "nan" : "the number of --values tainted";
   std::fprintf(stderr,
                "flopcast: warning: rank %s reads values that were not computed, as %s: %s%s "
@@ -54,11 +54,11 @@ void tell(const std::string& what, const std::string& stack) {
                rank ? rank : "0", answer.c_str(), what.c_str(), last_place(stack).c_str());
 }
 
-thread_local NumberRead reads_now;
+thread_local NumbersRead reads_now;
 
 }  // namespace
 
-NumberRead number_read() { return reads_now; }
+NumbersRead numbers_read() { return reads_now; }
 
 bool origin_wanted() {
   return Link::get().tainted_reads().origin_state.load(std::memory_order_relaxed) ==
@@ -101,11 +101,11 @@ bool flopcast_live_origin_wanted() { return flopcast::live::origin_wanted(); }
 void flopcast_live_not_computed(const char* what, const char* why) {
   flopcast::live::not_computed(what, why);
 }
-void flopcast_live_reads_number(std::uint64_t bits, std::size_t bytes) {
-  flopcast::live::reads_now = {bits, bytes};
+void flopcast_live_reads_numbers(std::uint64_t bits, std::size_t width, std::size_t count) {
+  flopcast::live::reads_now = {bits, width, count};
 }
 double flopcast_live_tainted_number() {
   const FlopcastValues& wants = flopcast::live::value_settings();
-  const bool spared = wants.spares_checks && flopcast::live::reader_looks_for_finite();
+  const bool spared = wants.spares_programs && flopcast::live::reader_looks_for_finite();
   return spared ? 0 : wants.tainted;
 }

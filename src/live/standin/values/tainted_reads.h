@@ -8,12 +8,12 @@ namespace flopcast::live {
 
 /// The program has read back so many of them. The first of the run is told on standard error. Keeps the first stack; ends the process of a strict run.
 void count_tainted_read(std::size_t bytes);
-/// What a single tainted number is read as, and of how many bytes; 0: the thread reads no such number.
-struct NumberRead {
+/// What tainted numbers are read as, of how many bytes each, and how many are read; 0: the thread reads none such.
+struct NumbersRead {
   std::uint64_t bits = 0;
-  std::size_t bytes = 0;
+  std::size_t width = 0, count = 0;
 };
-NumberRead number_read();
+NumbersRead numbers_read();
 /// Where values end: the first such work is kept.
 bool origin_wanted();
 void not_computed(const char* what, const char* why);

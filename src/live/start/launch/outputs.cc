@@ -54,6 +54,16 @@ bool open_pipe(Descriptor& ours, Descriptor& theirs) {
   return true;
 }
 
+/// What PyTorch's C++ remarks on ("[rank0]:[W1129 02:03:47 ProcessGroupNCCL.cpp:170] ... was not finalized"), also on its way
+/// out, when the program has said why.
+bool is_note(std::string_view line) {
+  if (line.starts_with("[rank")) line.remove_prefix(std::min(line.find(':') + 1, line.size()));
+  if (!line.starts_with("[W") && !line.starts_with("[I")) return false;
+  const std::string_view day = line.substr(2, 4);
+  return day.size() == 4 &&
+         std::all_of(day.begin(), day.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 }  // namespace
 
 Outputs::Outputs(const int (&ours)[2])
@@ -107,7 +117,9 @@ void Outputs::show(std::string line) {
 
 std::string Outputs::last_line(std::size_t process) {
   const std::lock_guard guard(lock_);
-  std::string_view line = streams_[2 * process + 1].last;
+  const Stream& stream = streams_[2 * process + 1];
+  const bool only_notes = stream.told.empty() || !is_note(stream.last);
+  std::string_view line = only_notes ? stream.last : stream.told;
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
   return std::string(line);
 }
@@ -150,13 +162,16 @@ bool Outputs::read_from(Stream& stream) {
   return stream.held.size() > before;
 }
 
-/// Keeps the last line that is not empty.
+/// Keeps the last line that is not empty, and the last of those that is no note.
 void Outputs::remember(Stream& stream, std::string_view text) const {
   constexpr std::size_t kMost = 2000;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view part = text.substr(0, end);
-    if (!stream.last.empty() && stream.last.back() == '\n' && !part.empty()) stream.last.clear();
+    if (!stream.last.empty() && stream.last.back() == '\n' && !part.empty()) {
+      if (!is_note(stream.last)) stream.told = stream.last;
+      stream.last.clear();
+    }
     if (stream.last.size() < kMost) stream.last += part.substr(0, kMost - stream.last.size());
     if (end == std::string_view::npos) return;
     if (!stream.last.empty() && stream.last.back() != '\n') stream.last += '\n';

@@ -45,6 +45,7 @@ class Outputs {
     bool terminal = false;
     std::string held;  ///< of a line that has not ended and is not ours to begin yet
     std::string last;  ///< line, or as much of it as there was
+    std::string told;  ///< the last line but that which is no remark of a library
     bool ended = false;
   };
   explicit Outputs(const int (&ours)[2]);

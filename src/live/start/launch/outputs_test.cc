@@ -73,6 +73,16 @@ TEST_F(LiveOutputsThreads, StreamsStayApartAndTheLastLineIsKept) {
   EXPECT_EQ(outputs_->last_line(0), "");
 }
 
+TEST_F(LiveOutputsThreads, WhatALibraryRemarksOnIsNoReason) {
+  say(0, 1, "[rank1]: ValueError: no\n[rank1]:[W1129 02:03:47.004 Group.cpp:170] not finalized\n");
+  say(1, 1, "[W1129 02:03:47.004 Group.cpp:170] alone\n");
+  say(2, 1, "[W1129 02:03:47.004 Group.cpp:170] first\n[Worker 7] failed\n");
+  finished(1);
+  EXPECT_EQ(outputs_->last_line(0), "[rank1]: ValueError: no");
+  EXPECT_EQ(outputs_->last_line(1), "[W1129 02:03:47.004 Group.cpp:170] alone");
+  EXPECT_EQ(outputs_->last_line(2), "[Worker 7] failed");
+}
+
 TEST_F(LiveOutputsThreads, MoreThanAPipeHoldsComesWhole) {
   const std::string line(5'000'000, 'x');
   std::thread writer([&] {

@@ -10,12 +10,15 @@ and hears lines "started RANK PID" and "ended RANK STATUS" on the descriptor `re
 
 import ast
 import contextlib
+import fcntl
+import functools
 import gc
 import importlib
 import json
 import os
 import signal
 import sys
+import threading
 import types
 import warnings
 
@@ -97,6 +100,40 @@ def load(request: dict) -> None:
             importlib.import_module(name)
 
 
+def compile_once() -> None:
+    """Ranks compile the same kernels at the same time: who comes while another compiles waits for it, and finds the
+    kernel in Triton's cache. A thread has one turn at a time, which its call of the compiler ends."""
+    try:
+        import triton
+        from triton.compiler import compiler
+        from triton.runtime.cache import FileCacheManager
+    except Exception:
+        return  # there is no Triton, or one that is made otherwise
+    here, compile_it, get_group = threading.local(), compiler.compile, FileCacheManager.get_group
+
+    @functools.wraps(compile_it)
+    def compile_in_turn(*arguments, **options):
+        with contextlib.ExitStack() as here.turn:
+            try:
+                return compile_it(*arguments, **options)
+            finally:
+                here.turn = None
+
+    @functools.wraps(get_group)
+    def get_after_others(self, filename):
+        found, turn = get_group(self, filename), getattr(here, "turn", None)
+        if found is None and turn is not None and self.lock_path:
+            here.turn = None
+            with contextlib.suppress(OSError):  # a cache that cannot be written to
+                fcntl.flock(turn.enter_context(open(self.lock_path, "w")), fcntl.LOCK_EX)
+                found = get_group(self, filename)
+        return found
+
+    for module in (triton, triton.compiler, compiler):
+        module.compile = compile_in_turn
+    FileCacheManager.get_group = get_after_others
+
+
 def freeze() -> None:
     """What is there stays in pages that all ranks share: no collection touches it."""
     gc.collect()
@@ -124,6 +161,8 @@ def serve(request: dict) -> dict:
     sys.meta_path.insert(0, FreezeBefore)
     load(request)
     sys.meta_path.remove(FreezeBefore)
+    if "triton.runtime" in sys.modules:
+        compile_once()
     if FreezeBefore.came:
         gc.collect()
     else:

@@ -105,10 +105,10 @@ std::string first_error(const std::string& said) {
   return said.substr(first, said.find('\n', error) - first);
 }
 
-/// PyTorch says by a symbol which of the two strings of the C++ library it uses.
+/// PyTorch says by a symbol (of c10::Error) which of the two strings of the C++ library it uses: wheels up to 2.6 the old one.
 bool has_new_strings(const TorchPackage& torch) {
   const Result<std::string> library = read_file(torch.folder / "lib/libc10.so");
-  return !library || library->find("__cxx11") != std::string::npos;
+  return !library || library->find("c105ErrorC2ENS_14SourceLocationESs") == std::string::npos;
 }
 
 Diagnostic not_writable(const fs::path& file, const std::error_code& error) {
@@ -151,7 +151,7 @@ std::optional<Diagnostic> compile(const TorchPackage& torch, const fs::path& sou
   return Diagnostic{
       ErrorCode::kBadInput, "plug-in for PyTorch " + torch.version,
       fmt::format("{} cannot compile it: {}", compiler, first_error(done->errors)),
-      "it is made for PyTorch 2.9 to 2.15 and compilers with C++20; CXX names another one"};
+      "it is made for PyTorch 2.6 to 2.15 and compilers with C++20; CXX names another one"};
 }
 
 }  // namespace
