@@ -1,4 +1,4 @@
-"""What tests share that want a stock PyTorch."""
+"""What tests of Python share: the command, and a stock PyTorch."""
 
 import os
 from pathlib import Path
@@ -18,3 +18,12 @@ def torch_package() -> Path:
     if not found or not (found[0] / "lib/libtorch_cuda.so").exists():
         pytest.skip("no torch with CUDA in .torch, and FLOPCAST_TORCH names none")
     return found[0]
+
+
+@pytest.fixture(scope="session")
+def program() -> str:
+    """The command that FLOPCAST_CLI names."""
+    binary = os.environ.get("FLOPCAST_CLI")
+    if not binary:
+        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
+    return str(Path(binary).resolve())

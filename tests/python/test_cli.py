@@ -19,14 +19,6 @@ MAKE_SAMPLE = ROOT / "examples" / "make_sample.py"
 
 
 @pytest.fixture(scope="module")
-def program() -> str:
-    binary = os.environ.get("FLOPCAST_CLI")
-    if not binary:
-        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
-    return str(Path(binary).resolve())
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """A folder that holds examples and demo/sample, as after `./dev demo`, and a captured run."""
     path = tmp_path_factory.mktemp("cli")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from test_cli import program, run  # noqa: F401  (a fixture)
+from test_cli import run
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = {

@@ -1,7 +1,6 @@
 """Mappings of dataflow graphs: the Python package, and the command `flopcast map`."""
 
 import json
-import os
 import re
 import subprocess
 import xml.etree.ElementTree
@@ -12,14 +11,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = ROOT / "src" / "workload" / "dataflow" / "corpus" / "setup" / "small.txt"
 QUESTION = ["gpt3-175b", "--on", "8 x sn10", "--topology", "torus:4x2"]
-
-
-@pytest.fixture(scope="module")
-def program() -> str:
-    binary = os.environ.get("FLOPCAST_CLI")
-    if not binary:
-        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
-    return str(Path(binary).resolve())
 
 
 def run(program, *arguments, code=0, cwd=None) -> subprocess.CompletedProcess:

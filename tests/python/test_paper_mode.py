@@ -21,14 +21,6 @@ TOLERANCE = 1e-9
 
 
 @pytest.fixture(scope="module")
-def program() -> str:
-    binary = os.environ.get("FLOPCAST_CLI")
-    if not binary:
-        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
-    return str(Path(binary).resolve())
-
-
-@pytest.fixture(scope="module")
 def cases() -> list:
     return json.loads(EXPECTED.read_text(encoding="utf-8"))["cases"]
 

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import pickle
 import re
 import shutil
@@ -18,14 +17,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTION = ["gpt-3-1.3b", "--on", "2 x dgx-h100", "--global-batch", "64", "--seq", "2048", "--top", "4"]
-
-
-@pytest.fixture(scope="module")
-def program() -> str:
-    binary = os.environ.get("FLOPCAST_CLI")
-    if not binary:
-        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
-    return str(Path(binary).resolve())
 
 
 def run(program, *arguments, code=0, cwd=None) -> subprocess.CompletedProcess:

@@ -1,7 +1,6 @@
 """A captured run on other clusters, and as a recording (docs/theory/live.md, "Captures"). Needs no PyTorch."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -9,14 +8,6 @@ import jsonschema
 import pytest
 
 CAPTURE = Path(__file__).resolve().parents[1] / "data/live/two_ranks.fccap"
-
-
-@pytest.fixture(scope="module")
-def program() -> str:
-    binary = os.environ.get("FLOPCAST_CLI")
-    if not binary:
-        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
-    return str(Path(binary).resolve())
 
 
 def run(program, *words, code=0):

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,14 +15,6 @@ DATA = json.loads((ROOT / "tests/data/model_families.json").read_text())
 
 def run(*words) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, TOOL, *words], capture_output=True, text=True, check=False)
-
-
-@pytest.fixture(scope="module")
-def program() -> str:
-    binary = os.environ.get("FLOPCAST_CLI")
-    if not binary:
-        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
-    return str(Path(binary).resolve())
 
 
 def test_page_says_what_the_program_makes_of_every_family(program):

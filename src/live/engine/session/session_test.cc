@@ -395,9 +395,8 @@ Record barrier() {
   return record;
 }
 
-TEST(LiveSession, BarriersInSharedMemoryWaitForAll) {
-  PlainWork work;
-  Session session(work, kTimes);
+/// The first of two ranks is in a barrier, and waits for it.
+void first_waits(Session& session) {
   session.add_process(0);
   session.add_process(1);
   name_both(session, 0);
@@ -405,6 +404,12 @@ TEST(LiveSession, BarriersInSharedMemoryWaitForAll) {
   Record wait = wait_device();
   wait.number = 3;
   EXPECT_FALSE(session.take(0, 0, wait, ""));
+}
+
+TEST(LiveSession, BarriersInSharedMemoryWaitForAll) {
+  PlainWork work;
+  Session session(work, kTimes);
+  first_waits(session);
   EXPECT_TRUE(session.advance().empty());
   name_both(session, 1);
   Record late = barrier();
@@ -422,13 +427,7 @@ TEST(LiveSession, BarriersInSharedMemoryWaitForAll) {
 TEST(LiveSession, ABarrierThatARankNeverReachesIsTold) {
   PlainWork work;
   Session session(work, kTimes);
-  session.add_process(0);
-  session.add_process(1);
-  name_both(session, 0);
-  EXPECT_FALSE(session.take(0, 0, barrier(), ""));
-  Record wait = wait_device();
-  wait.number = 3;
-  EXPECT_FALSE(session.take(0, 0, wait, ""));
+  first_waits(session);
   EXPECT_FALSE(session.take(1, 0, call(Act::kThreadEnd), ""));
   EXPECT_TRUE(session.advance().empty());
   const std::string text = session.deadlock();
