@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import SILENCE_S
 
 SCRIPT = Path(__file__).with_name("sockets_script.py")
 CONVERSATION = [[5, 0.5, 10, 1.5], [20, 2.0], 7.5]
@@ -47,7 +48,8 @@ def test_zeromq_hands_time_over(live):
 
 def test_processes_that_wait_for_each_other_are_named(live):
     words = [live.command, "run", "--on", "dgx-h100", "--ranks", "1", "--python", str(live.python), str(SCRIPT), "stuck"]
-    run = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    environment = os.environ | {"FLOPCAST_LIVE_SILENCE": str(SILENCE_S)}
+    run = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment)
     try:
         said = [run.stderr.readline() for _ in range(6)]
     finally:
