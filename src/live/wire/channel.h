@@ -1,8 +1,9 @@
-// What processes of a run hand each other through pipes, sockets and shared semaphores: when it was put there. It lies in
+// What processes of a run hand each other through pipes, sockets, counters and shared semaphores: when it was put there. It lies in
 // the file that all of them share, behind the directory of mail.h. The engine looks at none of it.
 #pragma once
 
-#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +23,13 @@ class Channel {
   static constexpr std::uint32_t kParts = 1024;
   /// Nobody in virtual time put it there.
   static constexpr std::int64_t kNoTime = -1;
+  /// Who is at the other end of a connection.
+  enum class Meets : std::uint32_t {
+    kRun,
+    kNobodyYet,  ///< it was not accepted
+    kStranger,   ///< a thread in real time: it carries none
+    kConnections,  ///< it is an address where threads in virtual time listen; each connection is one of its amount
+  };
 
   struct Part {
     std::uint64_t amount = 0;
@@ -93,6 +101,7 @@ class Channel {
     held_ns.store(kNoTime);
     waiters.store(0);
     writers.store(0);
+    meets.store(Meets::kRun);
     unlock();
     key.store(name, std::memory_order_release);
   }
@@ -105,12 +114,13 @@ class Channel {
   std::atomic<std::uint32_t> writers{
       0};  ///< threads that have said that they put something, and have not yet
   std::atomic<std::uint32_t> wakes{0};  ///< records kWakes
+  std::atomic<Meets> meets{Meets::kRun};
 
  private:
   static constexpr int kPatience = 10'000;
   void lock() {
     for (int i = 0; locked_.exchange(1, std::memory_order_acquire) != 0 && i < kPatience; ++i)
-      ::sched_yield();
+      ::syscall(SYS_sched_yield);
   }
   void unlock() { locked_.store(0, std::memory_order_release); }
 
@@ -151,7 +161,7 @@ struct Channels {
         return channel;
       }
       for (int look = 0; there == kBeingMade && look < kPatience; ++look) {
-        ::sched_yield();
+        ::syscall(SYS_sched_yield);
         there = channel.key.load(std::memory_order_acquire);
       }
       if (there == key) return channel;

@@ -73,17 +73,19 @@ enum class Act : std::uint8_t {
   kAskUse,   ///< what the node's device does. word: DeviceUse, number of a process. Answered
   kFork,  ///< a process of the program's begins here. word: Hello::child of its line. Answered: when
   kWaitsFor,  ///< of the kIdle that follows: it is woken at a channel, too. word: the channel's key, wakes of it
-  ///< that the thread knows of
+  ///< that the thread knows of, 1: threads of its process act in turn
   kWakes,  ///< threads of other processes that wait at a channel. word: its key, which wake of it this is
   kNameMember,  ///< of a group whose members wait for each other in memory that they share, as a communicator. signature:
   ///< its name. word: communicator, number of members << 32 | member, the member's rank << 32 | device in its
   ///< process, what this process is in the group
+  kTurn,  ///< goes on when none of those that act in turn may do anything before. Answered
 
   // Of runs whose ranks stand for others (engine/session/folding.h).
   kMembers,  ///< signature: ranks of the run (ranks.h) that a communicator is of which is made next; word: its
   ///< number. Or that the program puts together, and after a space what for; word: 0
   kPeer,     ///< the program is about to send to a rank, or to receive from it, alone. word: rank of the run
 };
+inline constexpr Act kLastAct = Act::kPeer;
 
 /// What may be asked of a device, at the thread's time.
 enum class DeviceUse : std::uint8_t {

@@ -67,7 +67,7 @@ class Ring {
   std::uint32_t written() const { return written_.load(std::memory_order_acquire); }
 
   Answer answer;
-  /// Its thread, as the system numbers it, while it stands still until a time of the run; else 0.
+  /// Its thread, as the system numbers it, while it stands still until a time of the run or at channels; else 0.
   std::atomic<std::int32_t> clocked{0};
   /// 1: the run has gone on without its thread, which has not said that it stood still; it takes the run's time next.
   std::atomic<std::uint32_t> left_behind{0};

@@ -22,17 +22,24 @@ def python(live) -> Path:
     return found
 
 
-def test_offline_throughput(live, python, tmp_path):
-    account = tmp_path / "run.json"
-    line = [live.command, "run", "--on", "dgx-h100", "--ranks", "1", "--python", python, "--json", account, SCRIPT, "--eager"]
-    environment = {
+def run(live, python, *words, **environment):
+    line = [live.command, "run", "--on", "dgx-h100", "--ranks", "1", "--python", python, *words]
+    environment |= {
         **os.environ,
         "PATH": f"{python.parent}:{os.environ['PATH']}",
         "VLLM_USE_FLASHINFER_SAMPLER": "0",  # as on a machine with GPUs and no CUDA toolkit
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     }
-    done = subprocess.run(list(map(str, line)), capture_output=True, text=True, timeout=600, env=environment)
+    done = subprocess.run(list(map(str, line)), capture_output=True, text=True, timeout=900, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_offline_throughput(live, python, tmp_path, processes):
+    """With vLLM's engine in the process of the script, and in one of its own, which it asks by ZeroMQ."""
+    account = tmp_path / "run.json"
+    words = ["--json", account, SCRIPT, "--eager"]
+    done = run(live, python, *words, VLLM_ENABLE_V1_MULTIPROCESSING=str(processes))
     told = re.search(r"^8 requests, 128 output tokens, ([\d.]+) s, ([\d.]+) tokens/s$", done.stdout, re.MULTILINE)
     assert told, done.stdout
     # A prefill and 15 steps behind it, each of some dozens of operators that take the host microseconds.
@@ -41,3 +48,14 @@ def test_offline_throughput(live, python, tmp_path):
     assert said["virtual_s"] < 5
     # It takes 92 % of a GPU's memory, which is 79.1 GiB.
     assert said["ranks"][0]["peak_memory_bytes"] == pytest.approx(0.92 * 79.1 * 2**30, rel=0.02)
+
+
+def test_a_server_and_its_clients(live, python):
+    done = run(live, python, SCRIPT.with_name("vllm_serve.py"), "--", "--enforce-eager")
+    told = re.search(r"^8 requests, 128 pieces, ([\d.]+) s, first token ([\d.]+) ms, each further ([\d.]+) ms$", done.stdout, re.MULTILINE)
+    assert told, done.stdout
+    total, first, each = map(float, told.groups())
+    # The last request comes after 70 ms; a step is some dozens of operators that take the host microseconds.
+    assert 0.2 < each < 10
+    assert 0.2 < first < 30
+    assert 0.07 + 16 * 0.2e-3 < total < 0.07 + 16 * 10e-3

@@ -19,3 +19,21 @@ def test_a_time_out_comes_when_its_time_has_passed_and_not_while_a_child_compute
     done = live.run(SCRIPT, "timers")
     assert done.stdout.splitlines() == ["computed", "child 2.5 False", "timer 10002.5 True"]
     assert "Timeout" not in done.stderr
+
+
+COMPILES = """
+import operator, threading, time
+from torch._inductor.compile_worker.subproc_pool import SubprocPool
+if __name__ == "__main__":
+    begin = time.monotonic()
+    pool = SubprocPool(1)
+    print(pool.submit(operator.add, 1, 2).result(), time.monotonic() - begin)
+    waits = threading.Event().wait(100)
+    print(waits, time.monotonic() - begin)
+    pool.shutdown()
+"""
+
+
+def test_who_waits_for_inductors_processes_waits_no_virtual_time(live, tmp_path):
+    """They take real time to start, in which Inductor looks once a second whether they live."""
+    assert live.script(tmp_path, COMPILES).stdout.splitlines() == ["3 0.0", "False 100.0"]

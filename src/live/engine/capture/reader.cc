@@ -211,7 +211,7 @@ class Reader {
     row.kind = static_cast<CapturedRow::Kind>(kind);
     record.act = static_cast<Act>(act);
     fits = fits && row.rank == rank && row.kind <= CapturedRow::Kind::kAnswer &&
-           record.act <= Act::kPeer && record.signature <= capture_.texts.size() &&
+           record.act <= kLastAct && record.signature <= capture_.texts.size() &&
            row.thread < Region::kThreads;
     if (row.kind == CapturedRow::Kind::kProcess) {
       ++processes_;

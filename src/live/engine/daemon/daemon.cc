@@ -70,6 +70,8 @@ constexpr auto kMostPatienceOfWait = std::chrono::milliseconds(1200);
 constexpr std::int64_t kSlowerThanPatience = 1000;
 /// torchrun looks every tenth of a second.
 constexpr auto kLaunchersSee = std::chrono::seconds(1);
+/// Who acts in turn may wait for one who waits for it, in memory that both look at again and again.
+constexpr auto kLongestTurn = std::chrono::seconds(5);
 constexpr auto kLookWhoIsGoneAfter = std::chrono::milliseconds(20);
 
 std::string fresh_name() {
@@ -401,7 +403,10 @@ bool Daemon::is_quiet(const Leap& leap) {
   const auto now = std::chrono::steady_clock::now();
   if (!quiet_at_ || quiet_at_->second != leap.heard) quiet_at_ = std::pair(now, leap.heard);
   if (now - quiet_at_->first < patience(leap)) return false;
-  return quiet_.look(processes_alive(), clocked_threads()) && !anything_written();
+  if (!quiet_.look(processes_alive(), clocked_threads()) || anything_written()) return false;
+  // One that was ended from outside stands still, too, and its threads come to no time of theirs any more.
+  return std::none_of(peers_.begin(), peers_.end(),
+                      [](const auto& peer) { return is_leaving(*peer); });
 }
 
 /// What watchdogs are told next has happened by the time that they see.
@@ -444,17 +449,19 @@ bool Daemon::look(std::uint32_t process, Time at) {
   return have_looked;
 }
 
+bool Daemon::is_leaving(const Peer& peer) {
+  if (peer.gone || !peer.region) return false;
+  pollfd state{peer.socket.get(), POLLIN, 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLIN | POLLERR)) != 0;
+}
+
 void Daemon::look_who_is_gone() {
-  const auto hung_up = [](const Peer& peer) {
-    pollfd state{peer.socket.get(), POLLIN, 0};
-    return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLIN | POLLERR)) != 0;
-  };
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (peers_[p]->gone || !peers_[p]->region || !hung_up(*peers_[p])) continue;
+    if (!is_leaving(*peers_[p])) continue;
     lose(p);
     ::shutdown(peers_[p]->socket.get(), SHUT_RDWR);  // where it still is, it ends
   }
-  std::erase_if(guests_, [&](const auto& guest) { return hung_up(*guest); });
+  std::erase_if(guests_, [](const auto& guest) { return is_leaving(*guest); });
 }
 
 std::uint64_t Daemon::most_memory(std::int32_t rank) const {
@@ -481,9 +488,16 @@ std::optional<Diagnostic> Daemon::step() {
   for (const SessionAnswer& one : answers) {
     give(peers_[one.process]->region->rings[one.thread], one);
   }
-  if (heard || !answers.empty()) return std::nullopt;
-  // Processes go seldom, and asking costs a call each.
   const auto now = std::chrono::steady_clock::now();
+  if (heard || !answers.empty()) {
+    went_on_ = now;
+    return std::nullopt;
+  }
+  if (now - went_on_ > kLongestTurn) {
+    session_.let_out_of_turn();
+    went_on_ = now;
+  }
+  // Processes go seldom, and asking costs a call each.
   if (now - looked_ > kLookWhoIsGoneAfter) {
     looked_ = now;
     look_who_is_gone();

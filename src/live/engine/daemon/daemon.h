@@ -123,6 +123,7 @@ class Daemon {
   void show_present();
   static void show(Peer& peer, Time present);
   bool look(std::uint32_t process, Time at);
+  static bool is_leaving(const Peer& peer);
   void look_who_is_gone();
   void look_who_has_stopped();
   std::vector<pid_t> processes_alive() const;
@@ -148,6 +149,8 @@ class Daemon {
   std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
   std::vector<std::unique_ptr<Peer>> children_;   ///< under the lock: about to be started by others
   std::chrono::steady_clock::time_point looked_;  ///< who is gone
+  std::chrono::steady_clock::time_point went_on_ =
+      std::chrono::steady_clock::now();  ///< something was heard or answered
   Quiet quiet_;
   /// Since when nothing was heard, and what had been until then.
   std::optional<std::pair<std::chrono::steady_clock::time_point, std::uint64_t>> quiet_at_;

@@ -237,9 +237,10 @@ std::string Daemon::who_is_waited_for(double since_s) const {
     const std::vector<ThreadStack> stand_at = stacks_of(outsiders);
     for (std::size_t i = 0; i < outsiders.size(); ++i) {
       lines.push_back(fmt::format(
-          "rank {}, thread {} ({}): waits for what is not of the run, at {} since {}: {}",
-          outsiders[i].rank, stand_at[i].name, outsiders[i].thread, short_time(outsiders[i].at),
-          seconds_of(since_s), where(stand_at[i])));
+          "rank {}, thread {} ({}): waits for {}, at {} since {}: {}", outsiders[i].rank,
+          stand_at[i].name, outsiders[i].thread,
+          outsiders[i].at_channel ? "another process of the run" : "what is not of the run",
+          short_time(outsiders[i].at), seconds_of(since_s), where(stand_at[i])));
     }
   }
   return fmt::format("{}", fmt::join(lines, "\n"));

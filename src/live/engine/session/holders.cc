@@ -8,7 +8,7 @@ namespace {
 
 Holder holder_of(const Session::State& state, const Process& process, std::uint32_t number,
                  const Thread& thread) {
-  Holder holder{process.number, number, process.rank, thread.clock, {}};
+  Holder holder{process.number, number, process.rank, thread.clock, {}, !thread.waits_for.empty()};
   if (thread.last != kNoGrowingTask) holder.call = state.names[state.run.name(thread.last)];
   return holder;
 }

@@ -78,7 +78,7 @@ Diagnostic time_is_over(std::int32_t rank) {
 }
 
 std::optional<Diagnostic> check_record(std::int32_t rank, const Record& record) {
-  if (record.act > Act::kPeer)
+  if (record.act > kLastAct)
     return overwritten(rank, odd("as its act", static_cast<std::uint64_t>(record.act)));
   if (record.device >= Region::kDevices) return overwritten(rank, odd("as its GPU", record.device));
   if (record.gap_ns < 0)

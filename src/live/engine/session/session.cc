@@ -20,6 +20,7 @@ bool is_work(Act act) {
     case Act::kIdle:
     case Act::kWoken:
     case Act::kSleep:
+    case Act::kTurn:
     case Act::kAskEvent:
     case Act::kAskStream:
       return false;
@@ -109,6 +110,11 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
     case Act::kWaitsFor:
       pass(thread, record);
       thread.waits_for.emplace_back(record.word[0], static_cast<std::uint32_t>(record.word[1]));
+      process.in_turn = process.in_turn || record.word[2] == 1;
+      break;
+    case Act::kTurn:
+      pass(thread, record);
+      thread.doing = Doing::kTurns;
       break;
     case Act::kWakes:
       wake(thread, record);
@@ -230,6 +236,7 @@ std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_
       return std::max(thread.clock, thread.woken_at);
     case Doing::kAsks:
     case Doing::kSleeps:
+    case Doing::kTurns:
       return thread.clock;
     case Doing::kSettles:
       return settlers_too ? std::optional(thread.clock) : std::nullopt;
@@ -273,6 +280,20 @@ bool Session::State::is_next(const Thread& thread, Time at) {
     // Who is late would go on if it could.
     const bool late = other->late && when == at;
     return when && !late && std::tuple(*when, other->process, other->name) < key;
+  });
+}
+
+/// Processes that serve each other hand much over in memory that their threads share, and look without waiting whether there is
+/// something new. So one of their threads that has waited goes on when the others have come as far, or stand still. Who needs the
+/// bytes of a call is waited for by nobody: it may need those who would wait.
+bool Session::State::has_turn(const Thread& thread, Time at) const {
+  if (out_of_turn || !processes[thread.process].in_turn) return true;
+  const auto key = std::tuple(at, thread.process, thread.name);
+  return std::none_of(threads.begin(), threads.end(), [&](const Thread* other) {
+    if (other == &thread || !processes[other->process].in_turn) return false;
+    const auto when = acts_at(*other, false);
+    if (!when || *when > at) return false;
+    return other->doing == Doing::kRuns || std::tuple(*when, other->process, other->name) < key;
   });
 }
 
@@ -362,7 +383,11 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
                             std::vector<SessionAnswer>& answers) {
   if (looking && !thread.helper) return false;
   SessionAnswer answer;
-  if (thread.doing == Doing::kWaits && run.settled(thread.last)) {
+  if (thread.doing == Doing::kTurns) {
+    if (!has_turn(thread, thread.clock)) return false;
+    answer.at = thread.clock;
+  } else if (thread.doing == Doing::kWaits && run.settled(thread.last)) {
+    if (!has_turn(thread, run.end(thread.last))) return false;
     thread.clock = run.end(thread.last);
     answer.at = thread.clock;
     answer.value = std::exchange(thread.value, 0);
@@ -456,6 +481,7 @@ std::vector<SessionAnswer> Session::advance() {
     if (state_->listener && (answer.status != 0 || answer.value != 0))
       state_->listener->answered(answer);
   }
+  state_->out_of_turn = false;
   return answers;
 }
 
@@ -521,6 +547,8 @@ std::uint32_t Session::add_process(std::int32_t rank) {
   if (again) state_->begin_again(first);
   return process.number;
 }
+
+void Session::let_out_of_turn() { state_->out_of_turn = true; }
 
 void Session::set_listener(SessionListener* listener) { state_->listener = listener; }
 

@@ -74,7 +74,8 @@ struct Holder {
   std::uint32_t process = 0, thread = 0;  ///< in the session; the thread's ring
   std::int32_t rank = 0;
   Time at;
-  std::string call;  ///< the last that was heard of; empty: none
+  std::string call;         ///< the last that was heard of; empty: none
+  bool at_channel = false;  ///< it waits where other processes of the run would wake it
 };
 
 /// Ranks that failed and were started again.
@@ -120,6 +121,8 @@ class Session {
   void set_outside(std::function<bool(const Leap& leap)> is_quiet,
                    std::function<bool(std::uint32_t process, Time at)> look = {});
 
+  /// Nothing has been heard for long: whoever waits for a turn may wait for one who waits for it in ways that nobody sees.
+  void let_out_of_turn();
   /// @param listener lives as long as the session, or until another takes its place; null: nobody
   void set_listener(SessionListener* listener);
 

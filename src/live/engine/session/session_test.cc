@@ -308,6 +308,38 @@ TEST(LiveSession, WhoWaitsAtAChannelUntilATimeBeforeTheWakersWaitsInVain) {
   EXPECT_EQ(family.answers(), (Family::Answers{{1, us(50), ETIMEDOUT}}));
 }
 
+/// What they hand over in memory nobody sees, so none goes on while another may still do something before.
+TEST(LiveSession, ProcessesThatServeEachOtherActInTurn) {
+  for (const bool in_turn : {false, true}) {
+    Family family;
+    family.begin();
+    Record waits = at_channel(Act::kWaitsFor, 0);
+    waits.word[2] = in_turn ? 1 : 0;
+    for (const std::uint32_t process : {0u, 1u}) family.say(process, waits);
+    Record turn = call(Act::kTurn, 0, 0);
+    turn.flags = kAnswerWanted;
+    family.say(0, turn);
+    if (!in_turn) {
+      EXPECT_EQ(family.answers(), (Family::Answers{{0, us(10), 0}}));
+      continue;
+    }
+    EXPECT_TRUE(family.answers().empty());  // the child is at 10, too
+    family.say(1, call(Act::kMark, 30, 0));
+    EXPECT_EQ(family.answers(), (Family::Answers{{0, us(10), 0}}));
+    family.say(1, turn);
+    EXPECT_TRUE(family.answers().empty());  // the parent is at 10
+    family.say(0, call(Act::kMark, 29, 0));
+    EXPECT_TRUE(family.answers().empty());
+    family.say(0, call(Act::kIdle, 0, 0));
+    EXPECT_EQ(family.answers(), (Family::Answers{{1, us(40), 0}}));
+    family.say(0, call(Act::kWoken, 0, 0));
+    family.say(1, turn);
+    EXPECT_TRUE(family.answers().empty());  // the parent runs again, at 39
+    family.session().let_out_of_turn();
+    EXPECT_EQ(family.answers(), (Family::Answers{{1, us(40), 0}}));
+  }
+}
+
 TEST(LiveSession, HelpersHoldNobodyUpAndAreToldHowFarItIs) {
   One one;
   one.say(kernel(5, 100));

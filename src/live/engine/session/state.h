@@ -25,6 +25,7 @@ enum class Doing : std::uint8_t {
   kSettles,  ///< for bytes of a call: until all its ranks have called
   kSleeps,   ///< until nobody can do anything before its time
   kIdles,    ///< it says nothing before it is woken, or its own time comes
+  kTurns,    ///< until none of those that act in turn may do anything before its time
   kEnded,
 };
 
@@ -130,6 +131,7 @@ struct Process {
   std::uint32_t pid = 0;       ///< 0: not known yet
   std::uint32_t instance = 0;  ///< of the processes of its rank
   bool child = false;          ///< another process of the run started it
+  bool in_turn = false;        ///< its threads act in the order of their times
   std::optional<Time> begins;  ///< a child's first thread
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
@@ -225,7 +227,8 @@ struct Session::State {
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
   std::optional<Restart> failure;    ///< of ranks that have not been started again
   std::vector<Restart> restarts;
-  Time passed;                       ///< nothing happens before: somebody was told so
+  bool out_of_turn = false;  ///< somebody may act before his turn: nobody whose turn it is does
+  Time passed;               ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
   std::vector<const Thread*> threads;  ///< of all processes
@@ -250,6 +253,7 @@ struct Session::State {
   Time threads_until(const Thread* but, bool settlers_too = true) const;
   Time come_to() const;
   bool is_next(const Thread& thread, Time at);
+  bool has_turn(const Thread& thread, Time at) const;
   bool may_be_woken() const;
   bool let_go_on(Thread& thread, SessionAnswer& answer);
   bool move_network();

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,18 +10,11 @@
 #include <mutex>
 #include <string_view>
 
+#include "live/standin/clock/awaiting.h"
+#include "live/standin/clock/ends.h"
+
 namespace flopcast::live {
 namespace {
-
-/// What a key names.
-enum class Named : std::uint64_t { kPipe = 1, kSocket, kSemaphore, kRoom, kEnd, kEndOfChildren };
-
-std::uint64_t key_of(Named what, std::uint64_t first, std::uint64_t second = 0) {
-  std::uint64_t key = (first ^ static_cast<std::uint64_t>(what) << 56) * 0xbf58476d1ce4e5b9u;
-  key = (key ^ key >> 29 ^ second) * 0x94d049bb133111ebu;
-  key ^= key >> 31;
-  return key == 0 || key == ~std::uint64_t{0} ? 1 : key;
-}
 
 /// The line, if this process is of the run.
 Link* own_line() {
@@ -36,17 +28,9 @@ ChannelPlace place_of_key(std::uint64_t key, bool make) {
   return {make ? &link->channels().make(key) : link->channels().find(key), key};
 }
 
-/// 0: it is neither a pipe nor a socket.
-std::uint64_t key_of_descriptor(int descriptor) {
-  struct ::stat facts {};
-  if (::fstat(descriptor, &facts) != 0) return 0;
-  if (S_ISFIFO(facts.st_mode)) return key_of(Named::kPipe, facts.st_ino, facts.st_dev);
-  return S_ISSOCK(facts.st_mode) ? key_of(Named::kSocket, facts.st_ino) : 0;
-}
-
-bool is_pipe(int descriptor) {
-  struct ::stat facts {};
-  return ::fstat(descriptor, &facts) == 0 && S_ISFIFO(facts.st_mode);
+/// What may be a channel of this place; one of a connection that a thread in real time serves is none.
+ChannelPlace of_the_run(const ChannelPlace& at) {
+  return at && at.channel->meets.load() == Channel::Meets::kStranger ? ChannelPlace() : at;
 }
 
 /// Where named semaphores lie in this process.
@@ -93,14 +77,24 @@ void close_at(const ChannelPlace& at) {
 
 }  // namespace
 
-ChannelPlace read_at(int descriptor) { return place_of_key(key_of_descriptor(descriptor), false); }
+ChannelPlace read_at(int descriptor) {
+  if (!own_line()) return {};
+  const EndKeys ends = ends_of(descriptor);
+  const bool counts = ends.kind == EndKeys::Kind::kCounter;
+  ChannelPlace at = of_the_run(place_of_key(ends.read, counts));
+  at.serves =
+      counts || ends.kind == EndKeys::Kind::kSocket || ends.kind == EndKeys::Kind::kListener;
+  return at;
+}
 
 ChannelPlace written_at(int descriptor) {
   if (!own_line()) return {};
-  const std::uint64_t key = key_of_descriptor(descriptor);
-  if (key == outputs[0] || key == outputs[1]) return {};
-  if (is_pipe(descriptor)) return place_of_key(key, true);
-  const ChannelPlace own = place_of_key(key, false);
+  const EndKeys ends = ends_of(descriptor);
+  if (ends.read != 0 && (ends.read == outputs[0] || ends.read == outputs[1])) return {};
+  if (ends.kind == EndKeys::Kind::kPipe || ends.kind == EndKeys::Kind::kCounter)
+    return place_of_key(ends.written, true);
+  if (ends.kind != EndKeys::Kind::kPair) return of_the_run(place_of_key(ends.written, false));
+  const ChannelPlace own = place_of_key(ends.read, false);
   return own ? place_of_key(own.channel->peer.load(), false) : ChannelPlace();
 }
 
@@ -119,7 +113,7 @@ ChannelPlace semaphore_at(const void* semaphore) {
 }
 
 void join_sockets(int one, int other) {
-  const std::uint64_t first = key_of_descriptor(one), second = key_of_descriptor(other);
+  const std::uint64_t first = ends_of(one).read, second = ends_of(other).read;
   if (first == 0 || second == 0 || !own_line()) return;
   place_of_key(first, true).channel->peer.store(second);
   place_of_key(second, true).channel->peer.store(first);
@@ -136,12 +130,12 @@ void name_semaphore(const void* semaphore, const char* name, bool is_new, unsign
 }
 
 void leave_outputs() {
-  for (const int each : {0, 1}) outputs[each] = key_of_descriptor(each + 1);
+  for (const int each : {0, 1}) outputs[each] = ends_of(each + 1).read;
 }
 
 void share_pipes() {
   for_each_descriptor([](int descriptor) {
-    if (is_pipe(descriptor)) static_cast<void>(written_at(descriptor));
+    if (ends_of(descriptor).kind == EndKeys::Kind::kPipe) static_cast<void>(written_at(descriptor));
   });
 }
 
@@ -151,14 +145,54 @@ void share_descriptors() {
   static_cast<void>(end_of_children_of(::getppid(), true));
 }
 
+void open_listener(int descriptor) {
+  const EndKeys ends = ends_of(descriptor);
+  if (ends.kind != EndKeys::Kind::kListener || !own_line()) return;
+  const ChannelPlace at = place_of_key(ends.read, true);
+  at.channel->begin(at.key);
+  at.channel->meets.store(Channel::Meets::kConnections);
+}
+
+ChannelPlace begin_connection(int descriptor, const sockaddr* to, socklen_t size) {
+  if (!own_line()) return {};
+  const ChannelPlace listener = place_of_key(listener_at(to, size), false);
+  if (!listener || listener.channel->meets.load() != Channel::Meets::kConnections) return {};
+  const EndKeys ends = name_connecting(descriptor, to);
+  if (ends.kind != EndKeys::Kind::kSocket) return {};
+  for (const std::uint64_t key : {ends.read, ends.written}) {
+    const ChannelPlace at = place_of_key(key, true);
+    at.channel->begin(key);
+    at.channel->meets.store(Channel::Meets::kNobodyYet);
+  }
+  return listener;
+}
+
+void meet_connection(int descriptor, bool in_the_run) {
+  if (!own_line()) return;
+  const EndKeys ends = ends_of(descriptor);
+  if (ends.kind != EndKeys::Kind::kSocket) return;
+  const auto met = in_the_run ? Channel::Meets::kRun : Channel::Meets::kStranger;
+  for (const std::uint64_t key : {ends.read, ends.written}) {
+    if (const ChannelPlace at = place_of_key(key, false)) at.channel->meets.store(met);
+  }
+}
+
+void end_written(int descriptor) {
+  if (!followed()) return;
+  close_at(written_at(descriptor));
+}
+
 void close_channel(int descriptor) {
   if (!followed() || !own_line()) return;
-  const std::uint64_t key = key_of_descriptor(descriptor);
-  if (key == 0) return;
-  const ChannelPlace own = place_of_key(key, false);
+  const EndKeys ends = ends_of(descriptor);
+  const bool stays = ends.kind == EndKeys::Kind::kListener || ends.kind == EndKeys::Kind::kCounter;
+  if (ends.read == 0 || stays) return;
+  const ChannelPlace own = place_of_key(ends.read, false);
   close_at(own);
-  if (own) close_at(place_of_key(own.channel->peer.load(), false));
-  close_at(room_of(key, false));
+  if (ends.kind == EndKeys::Kind::kPair && own)
+    close_at(place_of_key(own.channel->peer.load(), false));
+  if (ends.kind == EndKeys::Kind::kSocket) close_at(place_of_key(ends.written, false));
+  close_at(room_of(ends.read, false));
 }
 
 void close_channels(bool of_program) {
@@ -187,6 +221,25 @@ Putting::Putting(const ChannelPlace& at, std::uint64_t amount, std::int64_t ns)
 void Putting::has_put(std::int64_t amount) {
   const std::uint64_t put = amount < 0 ? 0 : static_cast<std::uint64_t>(amount);
   if (put < amount_) at_.channel->put_less(number_, amount_ - put);
+}
+
+void Awaited::add(int descriptor, std::uint64_t name, bool reads, bool writes, bool again) {
+  const auto put = [&](const ChannelPlace& at) {
+    if (!at) return;
+    channels_.push_back({at.channel, at.key, 0, at.serves});
+    named_.push_back({name, again});
+  };
+  if (reads) put(read_at(descriptor));
+  const ChannelPlace to = writes ? written_at(descriptor) : ChannelPlace();
+  if (to) put(room_of(to.key, true));
+}
+
+void Awaited::forget_strangers() {
+  for (std::size_t i = channels_.size(); i-- > 0;) {
+    if (channels_[i].channel->meets.load() != Channel::Meets::kStranger) continue;
+    channels_.erase(channels_.begin() + static_cast<std::ptrdiff_t>(i));
+    named_.erase(named_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 Putting::~Putting() { at_.channel->writers.fetch_sub(1, std::memory_order_seq_cst); }

@@ -1,7 +1,8 @@
-// What this process hands others of the run, and gets from them: by pipes, sockets of two ends, semaphores that they share, and
-// its end. Who takes something goes on no earlier than it was put there.
+// What this process hands others of the run, and gets from them: by pipes, sockets, counters (eventfd), semaphores that they share,
+// and its end. Who takes something goes on no earlier than it was put there.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <cerrno>
@@ -17,6 +18,7 @@ namespace flopcast::live {
 struct ChannelPlace {
   Channel* channel = nullptr;
   std::uint64_t key = 0;
+  bool serves = false;  ///< of a connection or a counter
   explicit operator bool() const { return channel != nullptr; }
 };
 
@@ -34,6 +36,14 @@ ChannelPlace semaphore_at(const void* semaphore);
 
 /// Two sockets are each other's ends.
 void join_sockets(int one, int other);
+/// A socket listens, in virtual time.
+void open_listener(int descriptor);
+/// A socket is about to connect. @return where who accepts waits, if that is a thread in virtual time of a process of the run
+ChannelPlace begin_connection(int descriptor, const sockaddr* to, socklen_t size);
+/// A connection was accepted, in virtual time or by a thread that serves a library, in real time.
+void meet_connection(int descriptor, bool in_the_run);
+/// No more is written at it.
+void end_written(int descriptor);
 /// A semaphore has a name, under which others may find it.
 void name_semaphore(const void* semaphore, const char* name, bool is_new, unsigned value);
 /// What is written to the standard outputs as they are now goes to no process of the run.
@@ -110,11 +120,13 @@ Found stand_at(std::span<AtChannel> at, std::int64_t ns, Look look, Since since)
     if (ns >= 0 && left <= 0) break;
     found.stood = true;
     link.block_at(at, left);
+    link.tell_blocked(Tell::kAll);
     std::int64_t slice = 1;
     do {
       found.ready = look(slice);
       error = errno;
       slice = std::min(2 * slice, kLongestLookMs);
+      if (found.ready == 0) link.tell_blocked(Tell::kLongSince);
       link.end_if_cut(true);
     } while (found.ready == 0 && !(ns >= 0 && link.expired()) && !taken_by_others());
     const std::int64_t there = found.ready <= 0 ? own_speaker->now_ns() : since();

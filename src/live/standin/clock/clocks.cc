@@ -1,8 +1,10 @@
 // Clocks that are read.
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 
 #include "live/standin/clock/clocks.h"
 #include "live/standin/clock/real.h"
@@ -23,20 +25,54 @@ constexpr std::int64_t kMonotonicStart = 100'000'000 * kSecondNs;
 /// Looks are free: how often a program looks may be up to the real scheduler. But a loop that does nothing but
 /// look (it reads nothing, waits for nobody, and asks nothing of a GPU) until some time has come would never see it come.
 constexpr std::uint32_t kFreeLooks = 1000;
-/// Host time of a look from then on.
+/// Host time of a look from then on. A loop over seconds would take minutes, so it doubles after as many looks again and
+/// again: its end is known to a ten-thousandth.
 constexpr std::int64_t kLookNs = 100;
-/// Host time after which the engine hears of such a thread.
+constexpr std::uint32_t kLooksToDouble = 10'000;
+constexpr std::uint32_t kMostDoublings = 20;
+/// Host time after which the engine hears of such a thread. It doubles, too. A loop that looks for what other processes may do
+/// besides (a child's end, something to read) then sleeps, so that it does not pass by those who have not come as far.
+/// Where threads act in turn it waits for its turn instead, which costs less, and so more often.
+constexpr std::int64_t kTurnAfterNs = 10'000;
 constexpr std::int64_t kTellAfterNs = 1'000'000;
+constexpr std::uint32_t kDoublingsBefore = 5;
+/// Host time of a round of a loop that lets others run in between: assumed.
+constexpr std::int64_t kRoundNs = 1000;
+
+/// By how much what so many looks take has doubled.
+std::uint32_t doublings_after(std::uint32_t looks) {
+  return std::min(looks / kLooksToDouble, kMostDoublings);
+}
+/// The same of how long it is before others hear of it.
+std::uint32_t rarer_after(std::uint32_t looks) {
+  return std::max(doublings_after(looks), kDoublingsBefore) - kDoublingsBefore;
+}
+
+void take_turn_as_it_looks(Speaker& me) {
+  const std::uint32_t looks = me.looks;
+  Link::get().take_turn();
+  me.looks = looks;
+}
 
 void look(Speaker& me) {
   if (++me.looks <= kFreeLooks) return;
-  me.gap_ns += kLookNs;
-  if (!me.ring || me.gap_ns < kTellAfterNs) return;
-  Record record;
-  record.act = Act::kSleep;
+  const std::uint32_t costly = me.looks - kFreeLooks;
+  me.gap_ns += kLookNs << doublings_after(costly);
+  const std::uint32_t longer = rarer_after(costly);
+  const bool in_turn = me.ring && me.looks_for_others && Link::get().acts_in_turn();
+  if (!me.ring || me.gap_ns < (in_turn ? kTurnAfterNs : kTellAfterNs) << longer) return;
   const std::uint32_t looks = me.looks;
-  Link::get().say(record);
+  if (in_turn) {
+    take_turn_as_it_looks(me);
+  } else if (me.looks_for_others) {
+    sleep_ns(1);
+  } else {
+    Record record;
+    record.act = Act::kSleep;
+    Link::get().say(record);
+  }
   me.looks = looks;
+  me.looks_for_others = false;
 }
 
 /// Where virtual time begins on a clock that shows it.
@@ -74,6 +110,13 @@ std::optional<std::int64_t> virtual_ns(clockid_t clock) {
   if (clock == CLOCK_THREAD_CPUTIME_ID || clock == CLOCK_PROCESS_CPUTIME_ID)
     return me->host_ns + me->gap_ns;
   return std::nullopt;
+}
+
+void take_round() {
+  Speaker& me = *own_speaker;
+  ++me.looks;
+  me.gap_ns += kRoundNs << doublings_after(me.looks);
+  if (me.gap_ns >= kTurnAfterNs << rarer_after(me.looks)) take_turn_as_it_looks(me);
 }
 
 bool shows_virtual_time(clockid_t clock) { return beginning_of(clock).has_value(); }

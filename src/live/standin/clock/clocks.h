@@ -19,6 +19,9 @@ std::int64_t until_ns(clockid_t clock, std::int64_t point_ns);
 /// The same where nobody says which clock it is: the nearer one, as they are years apart.
 std::int64_t until_ns(std::int64_t point_ns);
 
+/// This thread has looked in vain at memory where another one acts, and lets others run. Both act in turn.
+void take_round();
+
 /// This thread, in virtual time, sleeps.
 void sleep_ns(std::int64_t ns);
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "live/standin/clock/channels.h"
+#include "live/standin/clock/ends.h"
 #include "live/standin/clock/real.h"
 
 namespace flopcast::live {
@@ -16,6 +17,8 @@ namespace {
 
 constinit Real<int(int)> real_close{"close"};
 constinit Real<int(unsigned, unsigned, int)> real_close_range{"close_range"};
+constinit Real<int(int, int)> real_dup2{"dup2"};
+constinit Real<int(int, int, int)> real_dup3{"dup3"};
 constinit Real<void(int)> real_exit_at_once{"_exit"};
 
 /// Of programs that end by exit(), after what they have registered for it.
@@ -59,6 +62,7 @@ FLOPCAST_INTERPOSED int close(int descriptor) {
   const Link* const link = Link::opened();
   if (!link || !link->is_own(descriptor)) {
     close_channel(descriptor);
+    forget_ends(descriptor);
     return real_close(descriptor);
   }
   errno = EBADF;
@@ -69,9 +73,23 @@ FLOPCAST_INTERPOSED void _exit(int status) { exit_at_once(status); }
 FLOPCAST_INTERPOSED void _Exit(int status) noexcept { exit_at_once(status); }
 
 FLOPCAST_INTERPOSED int close_range(unsigned first, unsigned last, int flags) noexcept {
+  forget_all_ends();
   return close_others(first, last, flags);
 }
 
 FLOPCAST_INTERPOSED void closefrom(int first) noexcept {
+  forget_all_ends();
   close_others(static_cast<unsigned>(std::max(first, 0)), ~0U, 0);
+}
+
+FLOPCAST_INTERPOSED int dup2(int descriptor, int as) noexcept {
+  const int number = real_dup2(descriptor, as);
+  forget_ends(as);
+  return number;
+}
+
+FLOPCAST_INTERPOSED int dup3(int descriptor, int as, int flags) noexcept {
+  const int number = real_dup3(descriptor, as, flags);
+  forget_ends(as);
+  return number;
 }

@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -16,10 +16,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <vector>
+#include <cstring>
+#include <utility>
 
-#include "live/standin/clock/channels.h"
-#include "live/standin/clock/clocks.h"
+#include "live/standin/clock/awaiting.h"
+#include "live/standin/clock/ends.h"
 #include "live/standin/clock/real.h"
 
 namespace flopcast::live {
@@ -30,17 +31,11 @@ constinit Real<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> real_ppol
 constinit Real<int(int, fd_set*, fd_set*, fd_set*, timeval*)> real_select{"select"};
 constinit Real<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> real_pselect{
     "pselect"};
-constinit Real<int(int, epoll_event*, int, int)> real_epoll_wait{"epoll_wait"};
-constinit Real<int(int, epoll_event*, int, int, const sigset_t*)> real_epoll_pwait{"epoll_pwait"};
 constinit Real<ssize_t(int, void*, size_t)> real_read{"read"};
 constinit Real<ssize_t(int, const iovec*, int)> real_readv{"readv"};
 constinit Real<ssize_t(int, void*, size_t, int)> real_recv{"recv"};
 constinit Real<ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)> real_recvfrom{"recvfrom"};
 constinit Real<ssize_t(int, msghdr*, int)> real_recvmsg{"recvmsg"};
-constinit Real<int(int, sockaddr*, socklen_t*)> real_accept{"accept"};
-constinit Real<int(int, sockaddr*, socklen_t*, int)> real_accept4{"accept4"};
-constinit Real<int(int, const sockaddr*, socklen_t)> real_connect{"connect"};
-constinit Real<int(int, int, int, void*, socklen_t*)> real_getsockopt{"getsockopt"};
 constinit Real<pid_t(pid_t, int*, int)> real_waitpid{"waitpid"};
 
 /// A stream to a process of this machine, or one that listens for them.
@@ -62,39 +57,17 @@ bool is_of_ranks(int descriptor) {
   return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
 }
 
-constexpr std::int64_t kNsOfMs = 1'000'000;
-
-/// How long a thread counts as running. Answers of another rank that come at once are waited for, so that
-/// nothing passes the thread by; but that rank may itself need that something passes.
-std::int64_t patience_ms(bool for_ranks) { return (for_ranks ? kLongNs : kTooLongNs) / kNsOfMs; }
-
-/// This thread stands still until `wait`, which takes real time, is over.
-template <typename Wait>
-auto outside(Wait wait) {
-  Link& link = Link::get();
-  link.block(Standing::kOutside, nullptr);
-  const auto result = wait();
-  const int error = errno;
-  link.unblock();
-  errno = error;
-  return result;
-}
-
-/// Until there is something in a channel. @return false if a signal came before
-bool wait_at(const ChannelPlace& at, pollfd wanted) {
-  AtChannel one{at.channel, at.key};
-  const auto look = [&](std::int64_t ms) { return real_poll(&wanted, 1, static_cast<int>(ms)); };
-  return stand_at({&one, 1}, -1, look, [&] { return at.channel->next_ns(); }).ready > 0;
-}
-
 /// Something was read: this thread does not go on before it was written. Who waits for room may go on.
-ssize_t has_read(int descriptor, ssize_t got, bool peeked = false) {
+/// @param counted of a counter, what it had
+ssize_t has_read(int descriptor, ssize_t got, bool peeked = false, const void* counted = nullptr) {
   if (got < 0 || !Link::opened()) return got;
   const int error = errno;
   const ChannelPlace at = read_at(descriptor);
   if (at) {
-    const std::int64_t ns = got == 0 || peeked ? at.channel->next_ns()
-                                               : at.channel->take(static_cast<std::size_t>(got));
+    auto amount = static_cast<std::uint64_t>(got);
+    if (counted && got == sizeof amount && ends_of(descriptor).kind == EndKeys::Kind::kCounter)
+      std::memcpy(&amount, counted, sizeof amount);
+    const std::int64_t ns = got == 0 || peeked ? at.channel->next_ns() : at.channel->take(amount);
     if (followed()) Link::get().go_on_from(ns);
     const ChannelPlace room = room_of(at.key, false);
     if (room && !peeked && followed()) {
@@ -109,21 +82,23 @@ ssize_t has_read(int descriptor, ssize_t got, bool peeked = false) {
 /// Until the descriptor can be read. @param descriptor blocks
 /// @return false if a signal came before
 bool wait_readable(int descriptor) {
-  if (const ChannelPlace at = read_at(descriptor)) {
-    pollfd wanted{descriptor, POLLIN, 0};
-    const int flags = ::fcntl(descriptor, F_GETFL);
-    const bool waits = flags >= 0 && (flags & O_NONBLOCK) == 0;
-    return !waits || real_poll(&wanted, 1, 0) != 0 || wait_at(at, wanted);
-  }
-  const bool of_ranks = is_of_ranks(descriptor);
+  const bool is_channel = static_cast<bool>(read_at(descriptor));
+  const bool of_ranks = !is_channel && is_of_ranks(descriptor);
   if (of_ranks) own_speaker->polls = Outside::kPeer;
   pollfd wanted{descriptor, POLLIN, 0};
   if (real_poll(&wanted, 1, 0) != 0) return true;
   const int flags = ::fcntl(descriptor, F_GETFL);
   if (flags < 0 || (flags & O_NONBLOCK) != 0) return true;
+  const auto look = [&](std::int64_t ms) { return real_poll(&wanted, 1, static_cast<int>(ms)); };
+  if (is_channel) {
+    Awaited awaited;
+    awaited.add(descriptor, 0, true, false, true);
+    if (const int ready = awaited.meet(look)) return ready > 0;
+    const auto since = [&] { return awaited.first([](std::uint64_t) { return true; }); };
+    if (!awaited.empty()) return stand_at(awaited.channels(), -1, look, since).ready > 0;
+  }
   outside([&] {
-    const int ready = real_poll(&wanted, 1, static_cast<int>(patience_ms(of_ranks)));
-    if (ready != 0) return ready;
+    if (const int ready = look(patience_ms(of_ranks))) return ready;
     Link::get().tell_own();
     // A socket's own time-out holds.
     timeval most{};
@@ -135,65 +110,16 @@ bool wait_readable(int descriptor) {
   return true;
 }
 
-/// Before a call that may block. @return false if a signal came before it could be made
-bool before_read(int descriptor, bool blocks = true) {
+}  // namespace
+
+bool before_read(int descriptor, bool blocks) {
   Speaker* const me = followed();
   if (!me) return true;
   me->looks = 0;
   return !blocks || wait_readable(descriptor);
 }
 
-/// Channels that a thread waits for, and nothing else.
-constexpr std::size_t kMostChannels = 64;
-
-/// Descriptors that are waited for, and nothing else, as channels.
-struct Awaited {
-  std::vector<AtChannel> channels;
-  std::vector<int> descriptors;
-
-  /// The first time at which there is something in one that is ready.
-  template <typename IsReady>
-  std::int64_t first(IsReady is_ready) const {
-    std::int64_t first = Channel::kNoTime;
-    for (std::size_t i = 0; i < channels.size(); ++i) {
-      if (!is_ready(descriptors[i])) continue;
-      const std::int64_t ns = channels[i].channel->next_ns();
-      if (ns != Channel::kNoTime && (first == Channel::kNoTime || ns < first)) first = ns;
-    }
-    return first;
-  }
-};
-
-/// Waits for several descriptors. @param wait_ms waits so long (-1: for ever), and gives 0 if nothing came
-/// @param awaited all that are waited for; nothing if one of them is no channel
-/// @param is_ready whether a descriptor was found so
-template <typename Wait, typename IsReady>
-int wait_for_any(std::int64_t ns, bool for_ranks, Awaited awaited, Wait wait_ms, IsReady is_ready) {
-  std::vector<AtChannel>& channels = awaited.channels;
-  const int ready = wait_ms(0);
-  if (ready != 0 || ns != 0) own_speaker->looks = 0;  // else it is a look, and nothing was there
-  if (ready != 0 || ns == 0) {
-    if (ready > 0) Link::get().go_on_from(awaited.first(is_ready));
-    return ready;
-  }
-  if (!channels.empty() && channels.size() <= kMostChannels) {
-    return stand_at(
-               channels, ns, [&](std::int64_t ms) { return wait_ms(ms); },
-               [&] { return awaited.first(is_ready); })
-        .ready;
-  }
-  const std::int64_t all_ms = ns < 0 ? -1 : (ns + kNsOfMs - 1) / kNsOfMs;
-  const std::int64_t patience = patience_ms(for_ranks);
-  const int came = outside([&] {
-    const bool more = all_ms < 0 || all_ms > patience;
-    const int first = wait_ms(more ? patience : all_ms);
-    if (first != 0 || !more) return first;
-    Link::get().tell_own();
-    return wait_ms(all_ms < 0 ? -1 : all_ms - patience);
-  });
-  if (came == 0 && ns > 0) sleep_ns(ns);  // the time-out is the thread's, too
-  return came;
-}
+namespace {
 
 bool any_of_ranks(const pollfd* wanted, nfds_t count) {
   for (nfds_t i = 0; i < count; ++i) {
@@ -202,23 +128,7 @@ bool any_of_ranks(const pollfd* wanted, nfds_t count) {
   return false;
 }
 
-/// Of the descriptors that are read; none if another one is waited for, too. @param each calls its argument with each
-/// descriptor, and whether it is read only
-template <typename Each>
-Awaited channels_of(Each each) {
-  Awaited awaited;
-  bool all = true;
-  each([&](int descriptor, bool reads) {
-    const ChannelPlace at = all && reads ? read_at(descriptor) : ChannelPlace();
-    all = all && at;
-    if (!at) return;
-    awaited.channels.push_back({at.channel, at.key});
-    awaited.descriptors.push_back(descriptor);
-  });
-  return all ? awaited : Awaited();
-}
-
-/// The same for poll and ppoll.
+/// poll and ppoll.
 int poll_for(pollfd* wanted, nfds_t count, std::int64_t ns, const sigset_t* mask) {
   if (count == 0 && ns >= 0) {
     sleep_ns(ns);
@@ -228,24 +138,23 @@ int poll_for(pollfd* wanted, nfds_t count, std::int64_t ns, const sigset_t* mask
     const timespec most = to_timespec(ns);
     return real_ppoll(wanted, count, ns < 0 ? nullptr : &most, mask);
   }
-  const auto awaited = channels_of([&](auto add) {
-    for (nfds_t i = 0; i < count; ++i) {
-      if (wanted[i].fd >= 0) add(wanted[i].fd, (wanted[i].events & POLLOUT) == 0);
-    }
-  });
-  const bool for_ranks = awaited.channels.empty() && any_of_ranks(wanted, count);
+  Awaited awaited;
+  for (nfds_t i = 0; i < count; ++i) {
+    const bool writes = (wanted[i].events & POLLOUT) != 0;
+    const bool reads = (wanted[i].events & ~POLLOUT) != 0 || !writes;
+    if (wanted[i].fd >= 0) awaited.add(wanted[i].fd, i, reads, writes, true);
+  }
+  const bool for_ranks = awaited.empty() && any_of_ranks(wanted, count);
   const auto look = [&](std::int64_t ms) {
     const timespec most = to_timespec(ms * kNsOfMs);
     return real_ppoll(wanted, count, ms < 0 ? nullptr : &most, mask);
   };
-  return wait_for_any(ns, for_ranks, awaited, look, [&](int descriptor) {
-    return std::any_of(wanted, wanted + count, [descriptor](const pollfd& one) {
-      return one.fd == descriptor && one.revents != 0;
-    });
-  });
+  return wait_for_any(
+      ns, for_ranks, awaited, look, [&](std::uint64_t i) { return wanted[i].revents != 0; },
+      [&](std::uint64_t i) { return std::exchange(wanted[i].revents, 0) != 0 ? 1 : 0; });
 }
 
-/// The same for select and pselect.
+/// select and pselect.
 int select_for(int count, fd_set* in, fd_set* out, fd_set* other, std::int64_t ns,
                const sigset_t* mask) {
   if (!in && !out && !other && ns >= 0) {
@@ -258,13 +167,12 @@ int select_for(int count, fd_set* in, fd_set* out, fd_set* other, std::int64_t n
   }
   const auto copy = [](const fd_set* set) { return set ? *set : fd_set{}; };
   const fd_set ins = copy(in), outs = copy(out), others = copy(other);
-  const auto awaited = channels_of([&](auto add) {
-    for (int each = 0; each < count; ++each) {
-      const bool reads = in && FD_ISSET(each, in);
-      const bool more = (out && FD_ISSET(each, out)) || (other && FD_ISSET(each, other));
-      if (reads || more) add(each, !more);
-    }
-  });
+  Awaited awaited;
+  for (int each = 0; each < count; ++each) {
+    const bool reads = (in && FD_ISSET(each, in)) || (other && FD_ISSET(each, other));
+    const bool writes = out && FD_ISSET(each, out);
+    if (reads || writes) awaited.add(each, static_cast<std::uint64_t>(each), reads, writes, true);
+  }
   const auto look = [&](std::int64_t ms) {
     if (in) *in = ins;
     if (out) *out = outs;
@@ -272,8 +180,22 @@ int select_for(int count, fd_set* in, fd_set* out, fd_set* other, std::int64_t n
     const timespec most = to_timespec(ms * kNsOfMs);
     return real_pselect(count, in, out, other, ms < 0 ? nullptr : &most, mask);
   };
-  return wait_for_any(ns, false, awaited, look,
-                      [in](int descriptor) { return in && FD_ISSET(descriptor, in); });
+  const auto is_set = [](std::uint64_t each, const fd_set* set) {
+    return set && FD_ISSET(static_cast<int>(each), set);
+  };
+  return wait_for_any(
+      ns, false, awaited, look,
+      [&](std::uint64_t each) {
+        return is_set(each, in) || is_set(each, out) || is_set(each, other);
+      },
+      [&](std::uint64_t each) {
+        int dropped = 0;
+        for (fd_set* const set : {in, out, other}) {
+          dropped += is_set(each, set) ? 1 : 0;
+          if (set) FD_CLR(static_cast<int>(each), set);
+        }
+        return dropped;
+      });
 }
 
 // --- children -----------------------------------------------------------------------------------
@@ -348,30 +270,13 @@ FLOPCAST_INTERPOSED int pselect(int count, fd_set* in, fd_set* out, fd_set* othe
   return select_for(count, in, out, other, most ? to_ns(*most) : -1, mask);
 }
 
-FLOPCAST_INTERPOSED int epoll_wait(int epoll, epoll_event* events, int count, int ms) {
-  if (!followed()) return real_epoll_wait(epoll, events, count, ms);
-  return wait_for_any(
-      ms < 0 ? -1 : ms * kNsOfMs, false, {},
-      [&](std::int64_t most) {
-        return real_epoll_wait(epoll, events, count, static_cast<int>(most));
-      },
-      [](int) { return false; });
-}
-
-FLOPCAST_INTERPOSED int epoll_pwait(int epoll, epoll_event* events, int count, int ms,
-                                    const sigset_t* mask) {
-  if (!followed()) return real_epoll_pwait(epoll, events, count, ms, mask);
-  return wait_for_any(
-      ms < 0 ? -1 : ms * kNsOfMs, false, {},
-      [&](std::int64_t most) {
-        return real_epoll_pwait(epoll, events, count, static_cast<int>(most), mask);
-      },
-      [](int) { return false; });
-}
-
 FLOPCAST_INTERPOSED ssize_t read(int descriptor, void* to, size_t bytes) {
   if (!before_read(descriptor)) return -1;
-  return has_read(descriptor, real_read(descriptor, to, bytes));
+  return has_read(descriptor, real_read(descriptor, to, bytes), false, to);
+}
+
+FLOPCAST_INTERPOSED int eventfd_read(int descriptor, eventfd_t* value) {
+  return ::read(descriptor, value, sizeof *value) == sizeof *value ? 0 : -1;
 }
 
 FLOPCAST_INTERPOSED ssize_t readv(int descriptor, const iovec* parts, int count) {
@@ -396,33 +301,6 @@ FLOPCAST_INTERPOSED ssize_t recvmsg(int descriptor, msghdr* message, int flags) 
   return has_read(descriptor, real_recvmsg(descriptor, message, flags), (flags & MSG_PEEK) != 0);
 }
 
-FLOPCAST_INTERPOSED int accept(int descriptor, sockaddr* from, socklen_t* size) {
-  if (!before_read(descriptor)) return -1;
-  return real_accept(descriptor, from, size);
-}
-
-FLOPCAST_INTERPOSED int accept4(int descriptor, sockaddr* from, socklen_t* size, int flags) {
-  if (!before_read(descriptor)) return -1;
-  return real_accept4(descriptor, from, size, flags);
-}
-
-FLOPCAST_INTERPOSED int connect(int descriptor, const sockaddr* to, socklen_t size) {
-  const int connected = real_connect(descriptor, to, size);
-  if (own_speaker && connected == 0) own_speaker->polls = Outside::kNothing;
-  if (own_speaker && connected != 0 && errno != EINPROGRESS) own_speaker->polls = Outside::kServer;
-  return connected;
-}
-
-/// How a connect that did not block has ended.
-FLOPCAST_INTERPOSED int getsockopt(int descriptor, int level, int option, void* value,
-                                   socklen_t* size) noexcept {
-  const int got = real_getsockopt(descriptor, level, option, value, size);
-  if (!own_speaker || got != 0 || level != SOL_SOCKET || option != SO_ERROR) return got;
-  const int error = *static_cast<const int*>(value);
-  own_speaker->polls = error != 0 ? Outside::kServer : Outside::kNothing;
-  return got;
-}
-
 FLOPCAST_INTERPOSED pid_t waitpid(pid_t child, int* status, int options) {
   Speaker* const me = followed();
   if (!me) return real_waitpid(child, status, options);
@@ -433,6 +311,7 @@ FLOPCAST_INTERPOSED pid_t waitpid(pid_t child, int* status, int options) {
     if (found == 0) found = wait_for_child(child, status, options);
   } else {
     me->polls = found == 0 && !end_of_child(child) ? Outside::kChild : Outside::kNothing;
+    me->looks_for_others = found == 0;
   }
   const ChannelPlace end = found > 0 ? end_of(found, false) : ChannelPlace();
   if (end) Link::get().go_on_from(end.channel->next_ns());

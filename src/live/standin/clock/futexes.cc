@@ -1,4 +1,4 @@
-// Futexes that libraries use themselves: std::future, latches, atomics that wait.
+// Calls of the kernel that libraries make themselves: futexes (std::future, latches, atomics that wait), and rings of calls.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -83,6 +83,11 @@ FLOPCAST_INTERPOSED long syscall(long number, ...) noexcept {
   for (long& argument : a) argument = va_arg(list, long);
   va_end(list);
   const auto real = [&] { return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]); };
+  // What goes by such a ring nobody sees; who asks for one does without where the kernel has none.
+  if (number == SYS_io_uring_setup && followed()) {
+    errno = ENOSYS;
+    return -1;
+  }
   if (number != SYS_futex || (!followed() && !of_helper())) return real();
   const FutexCall call{reinterpret_cast<std::uint32_t*>(a[0]),
                        static_cast<int>(a[1]),

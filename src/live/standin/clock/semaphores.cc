@@ -78,6 +78,7 @@ int timed_take(sem_t* semaphore, std::int64_t ns) {
     return fail(ETIMEDOUT);
   }
   if (status == 0) take_stamp(semaphore);
+  if (status == 0) Link::get().take_turn();
   return status == 0 ? 0 : fail(status);
 }
 
@@ -173,7 +174,8 @@ FLOPCAST_INTERPOSED int sem_wait(sem_t* semaphore) {
     return take_shared(at, semaphore, -1);
   if (!follower(semaphore)) return real_sem_wait(semaphore);
   int status = result(real_trywait(semaphore));
-  if (status == EAGAIN) {
+  const bool waits = status == EAGAIN;
+  if (waits) {
     status = stand_still(Standing::kBlocked, semaphore, [&](const timespec* until) {
       return result(until ? real_sem_clockwait(semaphore, CLOCK_MONOTONIC, until)
                           : real_sem_wait(semaphore));
@@ -181,6 +183,7 @@ FLOPCAST_INTERPOSED int sem_wait(sem_t* semaphore) {
   }
   if (status != 0) return fail(status);
   take_stamp(semaphore);
+  if (waits) Link::get().take_turn();
   return 0;
 }
 

@@ -19,6 +19,7 @@ constinit Real<int(clockid_t, int, const timespec*, timespec*)> real_clock_nanos
 constinit Real<int(const timespec*, timespec*)> real_nanosleep{"nanosleep"};
 constinit Real<int(useconds_t)> real_usleep{"usleep"};
 constinit Real<unsigned(unsigned)> real_sleep{"sleep"};
+constinit Real<int()> real_sched_yield{"sched_yield"};
 
 /// A sleep up to this, right after another rank has said something, is one between two looks.
 constexpr std::int64_t kLongestPollNs = 100'000'000;
@@ -107,5 +108,15 @@ FLOPCAST_INTERPOSED int usleep(useconds_t microseconds) {
 FLOPCAST_INTERPOSED unsigned sleep(unsigned seconds) {
   if (!own_speaker) return real_sleep(seconds);
   sleep_ns(seconds * kSecondNs);
+  return 0;
+}
+
+/// Who lets others run looks for what they do: at a flag in memory that processes share, as a rule.
+FLOPCAST_INTERPOSED int sched_yield() noexcept {
+  Speaker* const me = followed();
+  if (!me) return real_sched_yield();
+  me->looks_for_others = true;
+  if (!Link::get().acts_in_turn()) return real_sched_yield();
+  take_round();
   return 0;
 }

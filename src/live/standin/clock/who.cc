@@ -50,7 +50,9 @@ constexpr Helper kHelpers[] = {
     {Sign::kLibrary, "libmkl"},
     {Sign::kPython, "(_serve)"},  // multiprocessing: gives descriptors to who asks for them
     {Sign::kPython, "_read_thread",
-     Purpose::kFeeds},  // Inductor: listens to processes that compile
+     Purpose::kFeeds},                         // Inductor: listens to processes that compile
+    {Sign::kPython, "InductorSubprocHealth"},  // looks whether they live
+    {Sign::kPython, "subproc_worker_timer"},   // ends them when they are idle
     {Sign::kPython, "tqdm"},
 };
 

@@ -2,6 +2,7 @@
 // for whoever reads.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -10,8 +11,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 
 #include "live/standin/clock/channels.h"
+#include "live/standin/clock/ends.h"
 
 namespace flopcast::live {
 namespace {
@@ -87,6 +90,18 @@ ssize_t write_all(int descriptor, const ChannelPlace& at, const char* from, std:
   return static_cast<ssize_t>(done);
 }
 
+/// What is written at a counter is how much it has more.
+ssize_t count_up(int descriptor, const ChannelPlace& at, const void* from, std::size_t bytes) {
+  std::uint64_t more = 0;
+  if (bytes == sizeof more) std::memcpy(&more, from, sizeof more);
+  Putting putting(at, more, put_time());
+  const ssize_t put = real_write(descriptor, from, bytes);
+  const int error = errno;
+  if (put < 0) putting.has_put(0);
+  errno = error;
+  return put;
+}
+
 bool may_wait(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFL);
   return flags >= 0 && (flags & O_NONBLOCK) == 0;
@@ -100,6 +115,8 @@ using namespace flopcast::live;
 FLOPCAST_INTERPOSED ssize_t write(int descriptor, const void* from, size_t bytes) {
   const ChannelPlace at = Link::opened() ? written_at(descriptor) : ChannelPlace();
   if (!at) return real_write(descriptor, from, bytes);
+  if (ends_of(descriptor).kind == EndKeys::Kind::kCounter)
+    return count_up(descriptor, at, from, bytes);
   if (followed() && may_wait(descriptor))
     return write_all(descriptor, at, static_cast<const char*>(from), bytes);
   return put_into(at, bytes, [&] { return real_write(descriptor, from, bytes); });
@@ -131,4 +148,8 @@ FLOPCAST_INTERPOSED int socketpair(int domain, int type, int protocol, int* ends
   if (made == 0 && followed()) join_sockets(ends[0], ends[1]);
   errno = error;
   return made;
+}
+
+FLOPCAST_INTERPOSED int eventfd_write(int descriptor, eventfd_t more) {
+  return ::write(descriptor, &more, sizeof more) == sizeof more ? 0 : -1;
 }

@@ -144,7 +144,7 @@ void Link::become_child() {
   first.draws = made_.load() << 16;
   first.cpu_ns = real_ns(CLOCK_THREAD_CPUTIME_ID);
   made_.store(0);
-  own_speaker = &first;
+  enter(first);
   helper_speaker = nullptr;
   begin_telling(region_->stacks);
   forking_.unlock();
@@ -201,7 +201,7 @@ void Link::enter_inherited() {
   first.clock_ns = left->clock_ns;
   first.host_ns = left->host_ns;
   first.cpu_ns = real_ns(CLOCK_THREAD_CPUTIME_ID);
-  own_speaker = &first;
+  enter(first);
   ::unsetenv(kLineVariable);
 }
 
@@ -229,6 +229,8 @@ void Link::block_at(std::span<const AtChannel> at, std::int64_t after_ns) {
     record.act = Act::kWaitsFor;
     record.word[0] = one.key;
     record.word[1] = one.wakes;
+    record.word[2] = one.serves ? 1 : 0;
+    if (one.serves) in_turn_.store(true, std::memory_order_relaxed);
     write(me, record);
   }
   Record record;
@@ -237,9 +239,9 @@ void Link::block_at(std::span<const AtChannel> at, std::int64_t after_ns) {
     record.flags = kAnswerWanted;
     record.word[0] = static_cast<std::uint64_t>(after_ns);
     me.timed = true;
-    me.ring->clocked.store(static_cast<std::int32_t>(syscall(SYS_gettid)),
-                           std::memory_order_relaxed);
   }
+  // It looks from time to time; whoever wakes it says so before.
+  me.ring->clocked.store(static_cast<std::int32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
   write(me, record);
   me.standing.store(Standing::kIdle, std::memory_order_release);
 }
@@ -253,6 +255,7 @@ bool Link::unblock_at(std::int64_t ns) {
   guard.unlock();
   if (!timed && ns == Channel::kNoTime) {
     go_on_from_idle(me);
+    take_turn();
     show_jump();
     return true;
   }
@@ -265,8 +268,19 @@ bool Link::unblock_at(std::int64_t ns) {
   bool woken = true;
   if (timed) woken = answered(me).status == 0;
   me.clock_ns = std::max({me.clock_ns, before, woken ? ns : 0});
+  if (woken) take_turn();
   show_jump();
   return woken;
+}
+
+void Link::take_turn() {
+  if (!acts_in_turn() || !own_speaker || !own_speaker->ring) return;
+  Record record;
+  record.act = Act::kTurn;
+  record.flags = kAnswerWanted;
+  write(*own_speaker, record);
+  tell_blocked(Tell::kAll);
+  answered(*own_speaker);
 }
 
 void Link::wake_at(Channel& channel, std::uint64_t key) {

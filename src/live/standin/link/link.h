@@ -39,6 +39,7 @@ struct AtChannel {
   Channel* channel = nullptr;
   std::uint64_t key = 0;
   std::uint32_t wakes = 0;  ///< that it knows of
+  bool serves = false;      ///< of a connection or counter: processes that have one act in turn
 };
 
 /// Which threads that stand still the engine is told of.
@@ -146,6 +147,9 @@ class Link {
   /// It goes on. @param ns when what it has found was put there; Channel::kNoTime: nobody of the run did
   /// @return false if its time has come
   bool unblock_at(std::int64_t ns);
+  /// This thread has waited and may go on: when it is its turn, where the threads of this process act in turn.
+  void take_turn();
+  bool acts_in_turn() const { return in_turn_.load(std::memory_order_relaxed); }
   /// Those who stand still at the channel are woken by this thread, before they really are.
   void wake_at(Channel& channel, std::uint64_t key);
 
@@ -224,6 +228,7 @@ class Link {
   Spinlock forking_;
   std::optional<Line> of_child_;        ///< while a thread forks
   std::atomic<std::uint32_t> made_{0};  ///< children
+  std::atomic<bool> in_turn_{false};
   int socket_ = -1;        ///< open as long as the process lives: the engine sees when it is gone
   ino_t socket_file_ = 0;  ///< what it was: another under its number is no line
   std::atomic<std::uint32_t> numbers_{0};

@@ -51,22 +51,23 @@ class Keeper {
 /// A thread in virtual time. Its numbers are its own, but while it stands still others speak for it, under
 /// the lock of its process's threads.
 struct Speaker {
-  Ring* ring = nullptr;       ///< null: nobody listens (a child of a rank)
-  std::uint32_t index = 0;    ///< of the ring
-  std::uint32_t records = 0;  ///< written in the ring, by those who had it before too
-  std::uint32_t answers = 0;  ///< taken from it
-  std::int64_t clock_ns = 0;  ///< end of the last record
-  std::int64_t gap_ns = 0;    ///< host time since
-  std::int64_t host_ns = 0;   ///< host time of all records
-  std::int64_t cpu_ns = 0;    ///< of the processor, when it was measured last
-  std::uint64_t cycles = 0;   ///< then, where host time is modelled
-  int own_work = 0;           ///< works for the stand-ins, so many deep: that is not measured
-  std::uint64_t name = 0;     ///< who made it and in which order
-  std::uint32_t made = 0;     ///< threads that it made
-  std::uint32_t draws = 0;    ///< of the system's random numbers
-  std::uint32_t looks = 0;    ///< at clocks, and nothing else
-  bool helper = false;        ///< lives in real time
-  bool timed = false;         ///< stands still until a time, and was not woken
+  Ring* ring = nullptr;           ///< null: nobody listens (a child of a rank)
+  std::uint32_t index = 0;        ///< of the ring
+  std::uint32_t records = 0;      ///< written in the ring, by those who had it before too
+  std::uint32_t answers = 0;      ///< taken from it
+  std::int64_t clock_ns = 0;      ///< end of the last record
+  std::int64_t gap_ns = 0;        ///< host time since
+  std::int64_t host_ns = 0;       ///< host time of all records
+  std::int64_t cpu_ns = 0;        ///< of the processor, when it was measured last
+  std::uint64_t cycles = 0;       ///< then, where host time is modelled
+  int own_work = 0;               ///< works for the stand-ins, so many deep: that is not measured
+  std::uint64_t name = 0;         ///< who made it and in which order
+  std::uint32_t made = 0;         ///< threads that it made
+  std::uint32_t draws = 0;        ///< of the system's random numbers
+  std::uint32_t looks = 0;        ///< at clocks, and nothing else
+  bool looks_for_others = false;  ///< between them, at what other processes may do
+  bool helper = false;            ///< lives in real time
+  bool timed = false;             ///< stands still until a time, and was not woken
   Outside polls = Outside::kNothing;  ///< has just looked whether it is there, in vain
   bool again = false;                 ///< has not got the lock of the interpreter, and asks again
   const void* last_lock = nullptr;    ///< mutex that it locked last

@@ -1,7 +1,8 @@
 // A lock that makes no call that the clock library takes over.
 #pragma once
 
-#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -10,7 +11,7 @@ namespace flopcast::live {
 class Spinlock {
  public:
   void lock() {
-    while (held_.exchange(true, std::memory_order_acquire)) ::sched_yield();
+    while (held_.exchange(true, std::memory_order_acquire)) ::syscall(SYS_sched_yield);
   }
   void unlock() { held_.store(false, std::memory_order_release); }
 
