@@ -13,7 +13,11 @@ class Scouting {
  public:
   Scouting(const LiveRequest& request, const Catalog& catalog, const LiveObserver& observer,
            const Cluster& cluster, Layout layout)
-      : request_(request), catalog_(catalog), observer_(observer), cluster_(cluster), layout_(layout) {
+      : request_(request),
+        catalog_(catalog),
+        observer_(observer),
+        cluster_(cluster),
+        layout_(layout) {
     request_.capture.clear();
     request_.timeline = false;
   }
@@ -49,12 +53,11 @@ class Scouting {
 bool shares_tiers(const Cluster& cluster) {
   const auto joins = [](const Level& level) {
     const bool is_tree = level.fabric == FabricKind::kSwitch ||
-                         level.fabric == FabricKind::kFatTree ||
-                         level.fabric == FabricKind::kRail;
+                         level.fabric == FabricKind::kFatTree || level.fabric == FabricKind::kRail;
     return !is_tree || level.oversubscription > 1;
   };
-  return cluster.graph || std::any_of(cluster.levels.begin() + cluster.node_levels,
-                                      cluster.levels.end(), joins);
+  return cluster.graph ||
+         std::any_of(cluster.levels.begin() + cluster.node_levels, cluster.levels.end(), joins);
 }
 
 }  // namespace
@@ -67,6 +70,14 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
   if (!first) return first.error();
   if (first->empty()) return Folding();  // it never came: what it has to say it says again
   const Scouted& leader = first->front();
+  const auto tell = [&observer](const char* text) {
+    if (observer.notice) observer.notice(text);
+  };
+  // One that has ended over what others should have sent it has shown who they are. Any other may have something left to show.
+  if (!leader.stepped && leader.peers.empty()) {
+    tell("--fold: rank 0 came to no optimizer's step when it ran alone, so all ranks run");
+    return Folding();
+  }
   Result<FoldPlan> plan = FoldPlan::make(layout.ranks, leader, request.fold);
   if (!plan) return plan.error();
   const std::vector<std::int32_t> witnesses = plan->witnesses();
@@ -76,6 +87,8 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
     plan->judge(leader, *others);
   }
   Folding folding = plan->folding();
+  if (!folding.folds())
+    tell("--fold: no rank of this program stands for another, so all ranks run");
   folding.shares_tiers = shares_tiers(cluster);
   return folding;
 }

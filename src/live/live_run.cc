@@ -273,8 +273,8 @@ void LiveRun::look_at_endings() {
         std::min_element(endings.begin(), endings.end(), [&](const Ending& a, const Ending& b) {
           return failed(a) != failed(b) ? failed(a) : a.process < b.process;
         });
-    failure_ = LiveFailure{request_.launches ? -1 : ranks_[first->process],
-                           first->status, outputs_->last_line(first->process)};
+    failure_ = LiveFailure{request_.launches ? -1 : ranks_[first->process], first->status,
+                           outputs_->last_line(first->process)};
     launcher_->end_all();
   }
   if (request_.launches) return;

@@ -32,8 +32,9 @@ Result<Layout> layout_of(const LiveRequest& request, const Cluster& cluster);
 /// Hears a run, and may end it.
 struct LiveWatch {
   SessionListener* listener = nullptr;
-  std::function<std::optional<Diagnostic>()> problem;  ///< what is wrong with it; empty: nothing ever is
-  std::function<bool()> enough;                        ///< its end need not be waited for; empty: it is
+  std::function<std::optional<Diagnostic>()>
+      problem;                   ///< what is wrong with it; empty: nothing ever is
+  std::function<bool()> enough;  ///< its end need not be waited for; empty: it is
 };
 
 class LiveRun {
@@ -76,7 +77,7 @@ class LiveRun {
   Session session_;
   Remarks remarks_;
   RunReporter teller_;
-  std::unique_ptr<CaptureWriter> capture_;                // null: nobody wants one
+  std::unique_ptr<CaptureWriter> capture_;  // null: nobody wants one
   LiveWatch watch_;
   std::unique_ptr<Daemon> daemon_;
   Descriptor nowhere_;  // where a rank writes that is alone

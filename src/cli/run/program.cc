@@ -72,8 +72,9 @@ std::optional<Diagnostic> check_fold(const LiveProgram& program, const LiveReque
                        "leave the launcher out: flopcast run --fold auto --ranks N SCRIPT");
   }
   if (request.fork_server.empty() || !torch) {
-    return usage_error("--fold", "is for scripts of PyTorch that run as several ranks of one fork server",
-                       "leave --no-fork-server out; a script that imports no torch needs no --fold");
+    return usage_error(
+        "--fold", "is for scripts of PyTorch that run as several ranks of one fork server",
+        "leave --no-fork-server out; a script that imports no torch needs no --fold");
   }
   return std::nullopt;
 }

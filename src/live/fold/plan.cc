@@ -19,8 +19,7 @@ const std::vector<std::int32_t>* group_of(const Family& family, std::int32_t ran
 }
 
 /// Groups that follow one another, of one size and purpose, of which no two share a rank.
-std::vector<Family> families_of(const std::vector<KnownGroup>& groups,
-                                std::uint32_t ranks) {
+std::vector<Family> families_of(const std::vector<KnownGroup>& groups, std::uint32_t ranks) {
   std::vector<Family> families;
   std::set<std::int32_t> taken;
   for (const KnownGroup& group : groups) {
@@ -105,8 +104,7 @@ Result<FoldPlan> FoldPlan::make(std::uint32_t ranks, const Scouted& leader, Fold
   for (const std::int32_t peer : leader.peers) {
     const auto with_peer = [&](std::size_t family) {
       const auto* const group = group_of(plan.families_[family], leader.rank);
-      return group &&
-             std::find(group->begin(), group->end(), peer) != group->end();
+      return group && std::find(group->begin(), group->end(), peer) != group->end();
     };
     const auto found = std::find_if(by_size.begin(), by_size.end(), with_peer);
     if (found == by_size.end()) {
@@ -189,9 +187,9 @@ void FoldPlan::judge(const Scouted& leader, const std::vector<Scouted>& witnesse
     const Scouted* const last = of(group.back());
     if (agree(&leader, last)) continue;
     const bool others_agree = group.size() > 2 && agree(last, of(group[group.size() / 2]));
-    const auto judged = std::find_if(together_.begin(), together_.end(), [&](const Together& other) {
-      return other.family == one.family;
-    });
+    const auto judged =
+        std::find_if(together_.begin(), together_.end(),
+                     [&](const Together& other) { return other.family == one.family; });
     if (others_agree) {
       judged->but_first = true;
     } else {
@@ -252,7 +250,8 @@ Folding FoldPlan::folding() const {
       if (static_cast<std::size_t>(come) < wanted) bring(folding, {kind[candidate]});
     }
   }
-  const bool all = std::all_of(folding.there.begin(), folding.there.end(), [](bool is) { return is; });
+  const bool all =
+      std::all_of(folding.there.begin(), folding.there.end(), [](bool is) { return is; });
   if (all) return Folding();
   for (const Family& family : families_) folding.families.push_back(family.groups);
   return folding;

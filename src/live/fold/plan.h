@@ -47,8 +47,8 @@ class FoldPlan {
 
   std::uint32_t ranks_;
   std::vector<Family> families_;
-  std::vector<std::size_t> apart_;     // families whose ranks do different things
-  std::vector<Together> together_;   // those that may be alike, the smaller groups first
+  std::vector<std::size_t> apart_;  // families whose ranks do different things
+  std::vector<Together> together_;  // those that may be alike, the smaller groups first
 };
 
 }  // namespace flopcast::live

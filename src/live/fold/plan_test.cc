@@ -36,7 +36,8 @@ struct Mesh {
 
  private:
   enum class Use { kNone, kTogether, kApart };
-  void tell(Scouted& scouted, const char* what, std::int32_t size, std::int32_t step, Use use) const {
+  void tell(Scouted& scouted, const char* what, std::int32_t size, std::int32_t step,
+            Use use) const {
     for (std::int32_t first = 0; first < ranks(); ++first) {
       if (first / step % size != 0) continue;
       Ranks group;
@@ -145,8 +146,9 @@ RC_GTEST_PROP(LiveFoldPlanProperty, EachKindHasTwoThatShowWhetherItIsOne, ()) {
   RC_ASSERT(folding.is_there(0));
   std::vector<int> kind(folding.alike.size(), 0), there(kind);
   for (std::size_t rank = 0; rank < folding.alike.size(); ++rank) {
-    RC_ASSERT(folding.alike[rank] == folding.alike[rank / static_cast<std::size_t>(mesh.data * mesh.tensor) *
-                                                   static_cast<std::size_t>(mesh.data * mesh.tensor)]);
+    RC_ASSERT(folding.alike[rank] ==
+              folding.alike[rank / static_cast<std::size_t>(mesh.data * mesh.tensor) *
+                            static_cast<std::size_t>(mesh.data * mesh.tensor)]);
     ++kind[folding.alike[rank]];
     there[folding.alike[rank]] += folding.there[rank] ? 1 : 0;
   }

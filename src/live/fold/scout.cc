@@ -39,8 +39,8 @@ void Scout::know(Scouted& scouted, const Record& record, std::uint32_t process,
   }
   const auto same = [&](const KnownGroup& group) { return group.ranks == *ranks; };
   if (std::any_of(scouted.groups.begin(), scouted.groups.end(), same)) return;
-  scouted.groups.push_back({std::move(*ranks), std::string(signature.substr(std::min(
-                                                   space + 1, signature.size())))});
+  scouted.groups.push_back(
+      {std::move(*ranks), std::string(signature.substr(std::min(space + 1, signature.size())))});
 }
 
 void Scout::call(Scouted& scouted, std::uint32_t process, const Record& record) {

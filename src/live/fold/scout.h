@@ -22,9 +22,10 @@ struct KnownGroup {
 /// Of one rank.
 struct Scouted {
   std::int32_t rank = 0;
-  std::vector<KnownGroup> groups;               ///< in the order in which it came to know of them
-  std::set<std::vector<std::int32_t>> together;  ///< groups with whose other members it calls collectives
-  std::set<std::int32_t> peers;                  ///< ranks to which it sends alone, or from which it receives
+  std::vector<KnownGroup> groups;  ///< in the order in which it came to know of them
+  std::set<std::vector<std::int32_t>>
+      together;                  ///< groups with whose other members it calls collectives
+  std::set<std::int32_t> peers;  ///< ranks to which it sends alone, or from which it receives
   std::map<std::uint32_t, std::vector<CallMark>> calls;  ///< by the thread's place
   bool stepped = false;                                  ///< an optimizer has
   bool gone = false;
@@ -56,13 +57,13 @@ class Scout final : public SessionListener {
 
   /// Sends and receives that go out together.
   struct GroupCall {
-    std::uint32_t calls = 0;                                          // so far
+    std::uint32_t calls = 0;                                           // so far
     std::map<std::vector<std::int32_t>, std::set<std::int32_t>> with;  // by ranks of a communicator
   };
 
   std::vector<Scouted> all_;  // by process
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::int32_t>>
-      communicators_;  // by process and number: ranks of the run
+      communicators_;                        // by process and number: ranks of the run
   std::map<std::uint32_t, GroupCall> open_;  // by process
   Trails& trails_;
 };

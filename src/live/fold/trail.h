@@ -16,7 +16,7 @@ namespace flopcast::live {
 /// A call, as far as ranks that stand for each other agree in it: its work, not where it goes.
 struct CallMark {
   Act act = Act::kNothing;
-  std::uint32_t text = 0;      ///< its signature; of a collective its name
+  std::uint32_t text = 0;               ///< its signature; of a collective its name
   std::uint64_t first = 0, second = 0;  ///< its sizes
   bool operator==(const CallMark&) const = default;
 };

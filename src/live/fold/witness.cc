@@ -84,12 +84,13 @@ void Witness::hold_first(Calls& calls, std::uint32_t number) {
 
 Diagnostic Witness::difference(std::uint64_t call, const CallMark& a, std::int32_t rank_a,
                                const CallMark& b, std::int32_t rank_b) const {
-  return {ErrorCode::kNoAnswer, "live run",
-          fmt::format("ranks {} and {} stand for others that are like both, and they are not alike: "
-                      "call {} of theirs is {} in rank {} and {} in rank {}",
-                      std::min(rank_a, rank_b), std::max(rank_a, rank_b), call + 1,
-                      trails_.words_of(a), rank_a, trails_.words_of(b), rank_b),
-          "fold less: --fold dp, or --fold off"};
+  return {
+      ErrorCode::kNoAnswer, "live run",
+      fmt::format("ranks {} and {} stand for others that are like both, and they are not alike: "
+                  "call {} of theirs is {} in rank {} and {} in rank {}",
+                  std::min(rank_a, rank_b), std::max(rank_a, rank_b), call + 1, trails_.words_of(a),
+                  rank_a, trails_.words_of(b), rank_b),
+      "fold less: --fold dp, or --fold off"};
 }
 
 }  // namespace flopcast::live

@@ -35,8 +35,8 @@ class Witness final : public SessionListener {
     std::deque<std::pair<CallMark, std::int32_t>> made;  // with the rank that made it first
     std::uint64_t gone = 0;                              // before those
     std::map<std::int32_t, std::uint64_t> come;          // by rank: calls that it has made
-    std::deque<CallMark> ahead;                          // of the run's first rank, not held against the others' yet
-    bool excused = false;                                // that one is not held against them
+    std::deque<CallMark> ahead;  // of the run's first rank, not held against the others' yet
+    bool excused = false;        // that one is not held against them
   };
   void take(Calls& calls, std::uint32_t number, std::int32_t rank, const CallMark& mark);
   void hold_first(Calls& calls, std::uint32_t number);
@@ -45,10 +45,12 @@ class Witness final : public SessionListener {
                         const CallMark& b, std::int32_t rank_b) const;
 
   const Folding& folding_;
-  std::vector<std::size_t> there_, all_;  // by number of those alike: how many are there, and how many they are
+  std::vector<std::size_t> there_,
+      all_;  // by number of those alike: how many are there, and how many they are
   std::vector<std::int32_t> ranks_;  // by process
   Trails trails_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Calls> calls_;  // by number of those alike, thread
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Calls>
+      calls_;  // by number of those alike, thread
   std::optional<Diagnostic> problem_;
 };
 

@@ -19,7 +19,8 @@ class LiveWitness : public testing::Test {
     witness_.emplace(folding_);
     for (const std::int32_t rank : there) witness_->came(rank);
   }
-  void calls(std::uint32_t process, const std::vector<std::string>& kernels, std::uint32_t thread = 0) {
+  void calls(std::uint32_t process, const std::vector<std::string>& kernels,
+             std::uint32_t thread = 0) {
     for (const std::string& name : kernels)
       witness_->took(process, thread, test::kernel(0, 1), name);
   }

@@ -83,7 +83,7 @@ enum class Act : std::uint8_t {
   // Of runs whose ranks stand for others (engine/session/folding.h).
   kMembers,  ///< signature: ranks of the run (ranks.h) that a communicator is of which is made next; word: its
   ///< number. Or that the program puts together, and after a space what for; word: 0
-  kPeer,     ///< the program is about to send to a rank, or to receive from it, alone. word: rank of the run
+  kPeer,  ///< the program is about to send to a rank, or to receive from it, alone. word: rank of the run
 };
 inline constexpr Act kLastAct = Act::kPeer;
 

@@ -81,12 +81,13 @@ std::string first_line(const LiveReport& r) {
 /// Who stood for whom.
 std::string folded_text(const LiveReport& r) {
   if (r.folded.empty()) return {};
-  std::string text = fmt::format(
-      "{} of them ran, and stood for those that are like them:\n", counted(r.ranks.size(), "rank"));
+  std::string text = fmt::format("{} of them ran, and stood for those that are like them:\n",
+                                 counted(r.ranks.size(), "rank"));
   constexpr std::size_t kShown = 8;
   for (std::size_t i = 0; i < std::min(kShown, r.folded.size()); ++i)
     text += fmt::format("  {} by {}\n", r.folded[i].ranks, r.folded[i].there);
-  if (r.folded.size() > kShown) text += fmt::format("  and {} more kinds\n", r.folded.size() - kShown);
+  if (r.folded.size() > kShown)
+    text += fmt::format("  and {} more kinds\n", r.folded.size() - kShown);
   return text;
 }
 

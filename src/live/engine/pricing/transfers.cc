@@ -155,8 +155,8 @@ std::optional<Diagnostic> Transfers::begin(std::uint64_t transfer, const Transfe
   under_way_[transfer] = std::move(flows->last);
   for (const std::vector<std::int32_t>& ranks : what.beside) {
     query.ranks.assign(ranks.begin(), ranks.end());
-    const Result<CollectiveFlows> others = submit_collective(
-        flows_, topology_, machine_.cluster(), query, Expansion::kMacroFlow, start);
+    const Result<CollectiveFlows> others = submit_collective(flows_, topology_, machine_.cluster(),
+                                                             query, Expansion::kMacroFlow, start);
     if (!others) return others.error();
   }
   return std::nullopt;

@@ -77,11 +77,12 @@ std::optional<Diagnostic> Session::State::stranger_in(const std::vector<std::int
   if ((folding.is_there(both[0]) && folding.is_there(both[1])) ||
       folding.are_alike(both[0], both[1]))
     return std::nullopt;
-  return Diagnostic{ErrorCode::kNoAnswer, "live run",
-                    fmt::format("rank {} sends to rank {}, and only one of them is there: the other "
-                                "is like ranks that do something else",
-                                both[0], both[1]),
-                    "fold less: --fold dp, or --fold off"};
+  return Diagnostic{
+      ErrorCode::kNoAnswer, "live run",
+      fmt::format("rank {} sends to rank {}, and only one of them is there: the other "
+                  "is like ranks that do something else",
+                  both[0], both[1]),
+      "fold less: --fold dp, or --fold off"};
 }
 
 /// The first rank has come: a hub for all, and what they do together.

@@ -92,7 +92,8 @@ std::string Session::State::deadlock() const {
   std::string text;
   std::map<std::int32_t, bool> missed;
   const auto keep_there = [this](std::vector<std::int32_t>& ranks) {
-    std::erase_if(ranks, [this](std::int32_t rank) { return rank >= 0 && !folding.is_there(rank); });
+    std::erase_if(ranks,
+                  [this](std::int32_t rank) { return rank >= 0 && !folding.is_there(rank); });
   };
   const auto tell = [&](const Meeting& meeting) {
     std::vector<std::int32_t> there, behind, missing = meeting.what.ranks;

@@ -16,9 +16,9 @@ bool anybody_is_there(const Folding& folding, const Ranks& group) {
 }
 
 bool are_like(const Folding& folding, const Ranks& a, const Ranks& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::int32_t one, std::int32_t other) {
-    return folding.are_alike(one, other);
-  });
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [&](std::int32_t one, std::int32_t other) { return folding.are_alike(one, other); });
 }
 
 /// Nodes of the group's ranks, each once.

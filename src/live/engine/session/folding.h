@@ -26,7 +26,8 @@ struct Folding {
     return alike.empty() || there[static_cast<std::size_t>(rank)];
   }
   bool are_alike(std::int32_t a, std::int32_t b) const {
-    return !alike.empty() && alike[static_cast<std::size_t>(a)] == alike[static_cast<std::size_t>(b)];
+    return !alike.empty() &&
+           alike[static_cast<std::size_t>(a)] == alike[static_cast<std::size_t>(b)];
   }
 };
 

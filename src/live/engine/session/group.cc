@@ -62,8 +62,8 @@ void Session::State::set_members(Group& group, std::size_t size, Process& proces
   group.images = images_of(folding, group.ranks, devices_of_node);
   const auto is_there = [this](std::int32_t rank) { return rank < 0 || folding.is_there(rank); };
   group.there = folding.alone ? 1
-                              : static_cast<std::size_t>(std::count_if(group.ranks.begin(),
-                                                                       group.ranks.end(), is_there));
+                              : static_cast<std::size_t>(std::count_if(
+                                    group.ranks.begin(), group.ranks.end(), is_there));
 }
 
 std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& thread,
@@ -84,9 +84,9 @@ std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& t
   }
   const std::int32_t chip = chip_of(process, record.device);
   if (group.ranks[rank] >= 0 && group.ranks[rank] != chip) {
-    return wrong_group(process,
-                       fmt::format("joins a communicator as its rank {}, which is rank {} of the run",
-                                   rank, group.ranks[rank]));
+    return wrong_group(
+        process, fmt::format("joins a communicator as its rank {}, which is rank {} of the run",
+                             rank, group.ranks[rank]));
   }
   if (group.ranks[rank] < 0 &&
       std::find(group.ranks.begin(), group.ranks.end(), chip) != group.ranks.end()) {
@@ -194,15 +194,14 @@ void Session::State::make_parts(const CallKey& key, Splitting splitting) {
       const auto is_of = [&](const Splitting::Part& other) { return other.colour == part.colour; };
       const auto come = std::count_if(splitting.parts.begin(), splitting.parts.end(), is_of);
       const auto told = process.told_members.find(part.communicator);
-      const auto size = told == process.told_members.end() ? static_cast<std::size_t>(come)
-                                                           : told->second.size();
+      const auto size =
+          told == process.told_members.end() ? static_cast<std::size_t>(come) : told->second.size();
       set_members(group, size, process, part.communicator);
     }
     // In a folded run ranks come in their order, but not all of them.
     const auto known = std::find(group.ranks.begin(), group.ranks.end(), part.chip);
-    const auto place = known != group.ranks.end()
-                           ? known
-                           : std::find(group.ranks.begin(), group.ranks.end(), -1);
+    const auto place =
+        known != group.ranks.end() ? known : std::find(group.ranks.begin(), group.ranks.end(), -1);
     *place = part.chip;
     group.come[static_cast<std::size_t>(place - group.ranks.begin())] = true;
     process.members[part.communicator] = {

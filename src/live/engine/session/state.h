@@ -141,7 +141,7 @@ struct Process {
   std::map<std::uint64_t, RecordedEvent> events;          ///< as last recorded
   std::unordered_map<std::uint64_t, Membership> members;  ///< by communicator
   std::unordered_map<std::uint64_t, std::vector<std::int32_t>>
-      told_members;  ///< by communicator: ranks of the run, before it is made
+      told_members;                   ///< by communicator: ranks of the run, before it is made
   std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
   std::unordered_map<std::uint32_t, GrowingTask> watched;  ///< by number of the record, kept
   Time beside;  ///< time of its transfers that kernels have not run beside yet
@@ -152,11 +152,11 @@ struct Process {
 /// A communicator as its ranks share it.
 struct Group {
   std::string name;
-  std::vector<std::int32_t> ranks;    ///< of the run; -1: has not come yet
-  std::vector<bool> come;             ///< by rank in it: has made it
-  std::size_t there = 0;              ///< of its ranks: those that come at all
+  std::vector<std::int32_t> ranks;                ///< of the run; -1: has not come yet
+  std::vector<bool> come;                         ///< by rank in it: has made it
+  std::size_t there = 0;                          ///< of its ranks: those that come at all
   std::vector<std::vector<std::int32_t>> images;  ///< of absent ranks, which do what it does
-  std::uint64_t order = 0;            ///< tells it from others, in every run alike
+  std::uint64_t order = 0;                        ///< tells it from others, in every run alike
   GrowingTask made = kNoGrowingTask;  ///< hub that all ranks join when they make it; kept
   std::uint32_t words = 0;            ///< name that its ranks make together, once they call: "0,1"
 };

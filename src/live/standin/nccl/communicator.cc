@@ -99,8 +99,8 @@ int make_communicator(void** handle, int size, std::string name, int rank, int d
   if (!standing) return kNcclInvalidUsage;
   const std::uint64_t number = ++communicators_made;
   if (!standing->ranks.empty()) say_members(number, standing->ranks);
-  Communicator* const made = new_communicator(number, std::move(name), rank, size, device,
-                                              std::move(standing->voices));
+  Communicator* const made =
+      new_communicator(number, std::move(name), rank, size, device, std::move(standing->voices));
   *handle = made;
   join_or_collect(*made);
   return kNcclSuccess;
@@ -191,8 +191,7 @@ FLOPCAST_API int ncclCommInitAll(void** handles, int size, const int* devices) {
     make_communicator(&handles[rank], size, name, rank, devices ? devices[rank] : rank);
   return end_group();
 }
-FLOPCAST_API int ncclCommSplit(void* parent, int colour, int key, void** handle,
-                               void* config) {
+FLOPCAST_API int ncclCommSplit(void* parent, int colour, int key, void** handle, void* config) {
   if (!parent || !handle) return kNcclInvalidArgument;
   return split_communicator(*communicator_of(parent), colour, key, handle, config);
 }

@@ -79,8 +79,7 @@ std::vector<int> Folded::voices(const std::vector<std::int32_t>& ranks) const {
   // The last one that is there stands for the others: the first of a program's ranks is often like no other.
   std::vector<int> last;
   for (std::size_t member = 0; member < ranks.size(); ++member) {
-    if (is_there(ranks[member]))
-      set_at(last, kind(ranks[member]), static_cast<int>(member), -1);
+    if (is_there(ranks[member])) set_at(last, kind(ranks[member]), static_cast<int>(member), -1);
   }
   for (std::size_t member = 0; member < ranks.size(); ++member) {
     const auto alike = static_cast<std::size_t>(kind(ranks[member]));

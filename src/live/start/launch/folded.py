@@ -6,6 +6,7 @@ absent rank would have given from the one that stands for it. Loaded by serve.py
 
 import ctypes
 import functools
+import inspect
 import itertools
 import os
 import pickle
@@ -81,10 +82,16 @@ class Groups:
         if is_alone():
             for part in split_ranks or []:
                 self.tell("", [self.of_parent[rank] for rank in part])
+        on_cpu = has_cpu_group(parent_pg or dist.group.WORLD)
+        if on_cpu and "backend" in inspect.signature(self.split_group).parameters:
+            named.setdefault("backend", "cuda:nccl")  # PyTorch splits no group that Python makes
         try:
-            return self.split_group(parent_pg, split_ranks, *arguments, **named)
+            group = self.split_group(parent_pg, split_ranks, *arguments, **named)
         finally:
             self.of_parent, self.what = None, ""
+        if on_cpu and group is not dist.GroupMember.NON_GROUP_MEMBER and not has_cpu_group(group):
+            add_cpu_group(group)
+        return group
 
     def watch(self) -> None:
         c10d._process_group_name = self.process_group_name
@@ -197,14 +204,32 @@ class Done(_distributed_c10d.Work):
         return True
 
 
-#: What reductions do, by the name of their kind.
-REDUCTIONS = {
-    "SUM": lambda parts: parts.sum(0),
-    "AVG": lambda parts: parts.mean(0),
-    "PRODUCT": lambda parts: parts.prod(0),
-    "MIN": lambda parts: parts.amin(0),
-    "MAX": lambda parts: parts.amax(0),
-}
+#: What reductions do.
+REDUCTIONS = (
+    (dist.ReduceOp.SUM, lambda parts: parts.sum(0)),
+    (dist.ReduceOp.AVG, lambda parts: parts.mean(0)),
+    (dist.ReduceOp.PRODUCT, lambda parts: parts.prod(0)),
+    (dist.ReduceOp.MIN, lambda parts: parts.amin(0)),
+    (dist.ReduceOp.MAX, lambda parts: parts.amax(0)),
+)
+
+
+CPU = torch.device("cpu")
+
+
+def has_cpu_group(group) -> bool:
+    return CPU in group._device_types and isinstance(group._get_backend(CPU), CpuGroup)
+
+
+def add_cpu_group(group) -> None:
+    """To a group of GPUs that was split off one with both."""
+    store = dist.PrefixStore("cpu", group.get_group_store())
+    own = CpuGroup(store, group.rank(), group.size())
+    own.options.global_ranks_in_group = dist.get_process_group_ranks(group)
+    name, what = group.group_name, group.group_desc
+    group._register_backend(CPU, dist.ProcessGroup.BackendType.GLOO, own)
+    group._set_group_name(name)  # of all that it is made of
+    group._set_group_desc(what)
 
 
 class CpuGroup(_distributed_c10d.Backend):
@@ -244,11 +269,11 @@ class CpuGroup(_distributed_c10d.Backend):
         return [given[voice] for voice in self.voices()]
 
     def reduced(self, tensor, operation):
-        kind = str(operation).rpartition(".")[2]
-        if kind not in REDUCTIONS:
-            raise NotImplementedError(f"--fold: {kind} of CPU tensors; run without --fold")
+        reduce = next((function for kind, function in REDUCTIONS if operation == kind), None)
+        if reduce is None:
+            raise NotImplementedError(f"--fold: {operation} of CPU tensors; run without --fold")
         parts = torch.stack([part.to(tensor.dtype) for part in self.exchange(tensor.clone())])
-        return REDUCTIONS[kind](parts).to(tensor.dtype)
+        return reduce(parts).to(tensor.dtype)
 
     def allreduce(self, tensors, options):
         for tensor in tensors:
