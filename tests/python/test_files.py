@@ -54,12 +54,14 @@ def test_a_dash_is_standard_input(program, name):  # noqa: F811
     assert numbers.findall(told.stdout.partition(b"\n")[2]) == numbers.findall(plain.stdout.partition(b"\n")[2])
 
 
-def ends_on_ctrl_c(process: subprocess.Popen, after_s: float) -> None:
+def ends_on_ctrl_c(process: subprocess.Popen, after_s: float) -> bool:
+    """False if it had ended before: a machine with other work may take long to come to it."""
     try:
         time.sleep(after_s)
-        assert process.poll() is None, process.stderr.read()
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == -signal.SIGINT
+        status = process.wait(timeout=10)
+        assert status in (0, -signal.SIGINT), process.stderr.read()
+        return status != 0
     finally:
         process.kill()
         process.communicate()
@@ -74,7 +76,7 @@ def test_ctrl_c_ends_what_waits_for_a_pipe(program, name, tmp_path):  # noqa: F8
     process = subprocess.Popen([program, *(word.format(pipe) for word in command)], stderr=subprocess.PIPE)
     writer = os.open(pipe, os.O_WRONLY)  # returns as soon as the program has opened it
     try:
-        ends_on_ctrl_c(process, 0.1)
+        assert ends_on_ctrl_c(process, 0.1)
     finally:
         os.close(writer)
 
@@ -106,8 +108,14 @@ def big_files(tmp_path_factory) -> dict[str, Path]:
 def test_ctrl_c_ends_work(program, name, big_files):  # noqa: F811
     """Each takes a second or more where nobody ends it."""
     line = WORK[name].format(**big_files)
-    process = subprocess.Popen(f"exec {program} {line}", shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    ends_on_ctrl_c(process, 0.15)
+
+    def ended_by(after_s: float) -> bool:
+        process = subprocess.Popen(
+            f"exec {program} {line}", shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        return ends_on_ctrl_c(process, after_s)
+
+    assert any(ended_by(after_s) for after_s in (0.15, 0.1, 0.05))
 
 
 def test_a_pipe_of_the_shell_is_read(program):  # noqa: F811
