@@ -136,9 +136,11 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
   all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
   all["PATH"] = before_own((folder / "bin").string(), "PATH");  // nvidia-smi
   if (remarks_.is_open()) all[Remarks::kVariable] = remarks_.path();
-  // One core has to do for many ranks; and nobody but this machine is to be found.
-  for (const auto& [name, value] :
-       {std::pair("OMP_NUM_THREADS", "1"), {"GLOO_SOCKET_IFNAME", "lo"}}) {
+  // One core has to do for many ranks; nobody but this machine is to be found; and kernels of Triton are kept once (below), not
+  // in PyTorch's compiled graphs as well, from which PyTorch 2.6 puts them into one folder rank against rank.
+  for (const auto& [name, value] : {std::pair("OMP_NUM_THREADS", "1"),
+                                    {"GLOO_SOCKET_IFNAME", "lo"},
+                                    {"TORCHINDUCTOR_BUNDLE_TRITON_INTO_FX_GRAPH_CACHE", "0"}}) {
     if (!std::getenv(name)) all.try_emplace(name, value);
   }
   // PyTorch's compiler gives each device a folder of its own for what Triton makes, which here is the same for all of them.

@@ -167,3 +167,13 @@ def test_work_is_that_of_what_memory_holds_now(live, tmp_path):
     first, second, *again, half = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("[")))
     assert second == pytest.approx(2 * first, rel=0.05) and half == pytest.approx(first / 2, rel=0.1)
     assert again == [first, second]
+
+
+def test_ranks_keep_no_kernels_in_compiled_graphs(live, tmp_path):
+    """From there they would go back into the one folder of all ranks at once, at which PyTorch 2.6 fails."""
+    script = tmp_path / "kept.py"
+    script.write_text("import torch._inductor.config as c\nprint('kept', c.bundle_triton_into_fx_graph_cache)\n")
+    name = "TORCHINDUCTOR_BUNDLE_TRITON_INTO_FX_GRAPH_CACHE"
+    own = {key: value for key, value in os.environ.items() if key != name}
+    assert "kept False" in live.run(script, env=own).stdout
+    assert "kept True" in live.run(script, env=own | {name: "1"}).stdout
