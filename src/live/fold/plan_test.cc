@@ -93,6 +93,20 @@ TEST(LiveFoldPlan, OnlyDataIsFoldedIfThatIsWanted) {
   EXPECT_EQ(folding.alike[0], folding.alike[2]);  // data
 }
 
+TEST(LiveFoldPlan, RanksThatKnowOnlyTheGroupOfAllAreReplicas) {
+  Scouted leader;
+  leader.stepped = true;
+  leader.groups.push_back({all_of(8), "default_pg"});
+  leader.together.insert(all_of(8));
+  Result<FoldPlan> plan = FoldPlan::make(8, leader, Fold::kData);
+  ASSERT_TRUE(plan);
+  std::vector<Scouted> witnesses(plan->witnesses().size(), leader);
+  for (std::size_t one = 0; one < witnesses.size(); ++one)
+    witnesses[one].rank = plan->witnesses()[one];
+  plan->judge(leader, witnesses);
+  EXPECT_EQ(there_in(plan->folding()), Ranks({0, 4, 7}));
+}
+
 TEST(LiveFoldPlan, WhereWitnessesCallOtherThingsAllAreThere) {
   const Mesh mesh{1, 8, 1};
   Scouted leader = mesh.seen_by(0);
