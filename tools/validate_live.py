@@ -194,6 +194,17 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+def ranks_of(account: dict) -> str:
+    """How many a run had; of a folded one, how many of them ran."""
+    there = len(account.get("ranks", []))
+    if not account.get("folded"):
+        return str(there or "–")
+    alike = ",".join(part["ranks"] for part in account["folded"])
+    spans = [re.fullmatch(r"(\d+)(?:-(\d+))?(?:/(\d+))?", span).groups() for span in alike.split(",")]
+    all_of = sum(1 if last is None else (int(last) - int(first)) // int(step or 1) + 1 for first, last, step in spans)
+    return f"{all_of:,} ({there} ran)"
+
+
 def cells(framework: str, row: Row, outcome: Outcome, shared: Path, program: Program) -> list[str]:
     account, good = outcome.account, ended(row, outcome)
     value, other = said(row, outcome) if good else None, expected(row, shared, program)
@@ -203,7 +214,7 @@ def cells(framework: str, row: Row, outcome: Outcome, shared: Path, program: Pro
     memory = case_of(shared, row.measured)[row.measured.memory] if row.measured and row.measured.memory else None
     against = "–" if other is None else f"{number(other)} ({'measured' if row.measured else '`flopcast ' + row.compare[0] + '`'})"
     return [
-        framework, row.what, f"`{row.on}`", str(len(account.get("ranks", [])) or "–"), "yes" if good else why(outcome),
+        framework, row.what, f"`{row.on}`", ranks_of(account), "yes" if good else why(outcome),
         "–" if value is None else f"{number(value)} {row.unit}{'' if row.says else ' *'}", against,
         signed(value / other - 1) if value is not None and other else "–",
         "–" if peak is None else f"{peak:.2f}", signed(peak / memory - 1) if good and peak is not None and memory else "–",
