@@ -11,7 +11,7 @@ from conftest import SILENCE_S
 SCRIPT = Path(__file__).with_name("sockets_script.py")
 CONVERSATION = [[5, 0.5, 10, 1.5], [20, 2.0], 7.5]
 EVERYTHING = {
-    "counters": [[], 4.0, 2, 10.0, 3, 1, 10.0, 4, 20.0, 1, 20.0, 1, 30.0],
+    "counters": [[], 4.0, True, 10.0, 3, 1, 10.0, 4, 20.0, 1, 20.0, 1, 30.0],
     "unix": CONVERSATION,
     "tcp": CONVERSATION,
     "selected": [
