@@ -150,7 +150,7 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
   if (folding_.folds()) {
     all[kFoldVariable] = text_of(folding_);
     // The first rank of a communicator names it, whatever its size: others need not be there.
-    all["TORCH_NCCL_RANKS_PER_ROOT"] = "4194304";
+    all["TORCH_NCCL_RANKS_PER_ROOT"] = std::to_string(kMostRanks);
   }
   return all;
 }

@@ -10,7 +10,6 @@ namespace flopcast::live {
 namespace {
 
 constexpr std::string_view kOptimizerStep = "Optimizer.step#";
-constexpr std::size_t kMostRanks = std::size_t{1} << 22;
 
 }  // namespace
 

@@ -11,6 +11,9 @@
 
 namespace flopcast::live {
 
+/// No run has more.
+inline constexpr std::size_t kMostRanks = std::size_t{1} << 22;
+
 /// In the environment of a folded run's processes: the ranks that are there, and which are alike, "THERE|ALIKE|ALIKE"; or
 /// "alone".
 inline constexpr const char* kFoldVariable = "FLOPCAST_LIVE_FOLD";

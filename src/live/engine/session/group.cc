@@ -10,8 +10,6 @@
 namespace flopcast::live {
 namespace {
 
-constexpr std::size_t kMostMembers = std::size_t{1} << 22;
-
 Diagnostic wrong_group(const Process& process, std::string what) {
   return {ErrorCode::kBadInput, fmt::format("rank {}", process.rank), std::move(what),
           "every rank of a communicator makes it once, with the same number of ranks"};
@@ -40,7 +38,7 @@ std::int32_t Session::State::chip_of(Process& process, std::uint16_t device) con
 std::optional<Diagnostic> Session::State::tell_members(Process& process, const Record& record,
                                                        std::string_view signature) {
   if (!folding.folds() || record.word[0] == 0) return std::nullopt;
-  const std::size_t most = folding.alone ? kMostMembers : folding.alike.size();
+  const std::size_t most = folding.alone ? kMostRanks : folding.alike.size();
   std::optional<std::vector<std::int32_t>> ranks = ranks_of_text(signature, most);
   const auto beyond = [most](std::int32_t rank) { return static_cast<std::size_t>(rank) >= most; };
   if (!ranks || std::any_of(ranks->begin(), ranks->end(), beyond))

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "live/wire/ranks.h"
 #include "live/wire/region.h"
 
 namespace flopcast::live {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;
-constexpr std::uint64_t kMostRanks = std::uint64_t{1} << 22;
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 48;
 constexpr std::uint64_t kMostThreads = 4096;
 

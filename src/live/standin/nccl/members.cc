@@ -12,7 +12,6 @@
 namespace flopcast::live {
 namespace {
 
-constexpr std::size_t kMostRanks = std::size_t{1} << 22;
 std::mutex groups_lock;
 
 template <typename T>
