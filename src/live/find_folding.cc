@@ -87,7 +87,7 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
   if (!witnesses.empty()) {
     Result<std::vector<Scouted>> others = scouting.run(witnesses);
     if (!others) return others.error();
-    const std::vector<std::int32_t> more = plan->more_witnesses(leader, *others);
+    const std::vector<std::int32_t> more = plan->more_witnesses(*others);
     if (!more.empty()) {
       Result<std::vector<Scouted>> found = scouting.run(more);
       if (!found) return found.error();

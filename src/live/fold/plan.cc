@@ -185,15 +185,12 @@ std::vector<std::int32_t> FoldPlan::witnesses() const {
   return {witnesses.begin(), witnesses.end()};
 }
 
-std::vector<std::int32_t> FoldPlan::more_witnesses(const Scouted& leader,
-                                                   const std::vector<Scouted>& witnesses) const {
+std::vector<std::int32_t> FoldPlan::more_witnesses(const std::vector<Scouted>& witnesses) const {
   std::set<std::int32_t> more;
   for (const Together& one : folded()) {
     const std::vector<std::int32_t>& group = leaders_group(one.family);
     const std::size_t size = group.size();
-    if (size < 4 || agree(&leader, of(witnesses, group.back())) ||
-        !agree(&leader, of(witnesses, group[size / 2])))
-      continue;
+    if (size < 4 || agree(of(witnesses, group.back()), of(witnesses, group[size / 2]))) continue;
     if (!of(witnesses, group[size - 2])) more.insert(group[size - 2]);
   }
   return {more.begin(), more.end()};
@@ -202,18 +199,19 @@ std::vector<std::int32_t> FoldPlan::more_witnesses(const Scouted& leader,
 void FoldPlan::judge(const Scouted& leader, const std::vector<Scouted>& witnesses) {
   for (const Together& one : folded()) {
     const std::vector<std::int32_t>& group = leaders_group(one.family);
-    const Scouted* const last = of(witnesses, group.back());
-    if (agree(&leader, last)) continue;
     const std::size_t size = group.size();
     const Scouted* const middle = of(witnesses, group[size / 2]);
-    const Scouted* const before_last = of(witnesses, group[size - 2]);
+    const bool first_is_like = agree(&leader, middle);
+    const bool last_is_like = agree(of(witnesses, group.back()), middle);
+    if (first_is_like && last_is_like) continue;
     const auto judged =
         std::find_if(together_.begin(), together_.end(),
                      [&](const Together& other) { return other.family == one.family; });
-    if (size > 2 && agree(last, middle)) {
-      judged->but_first = true;
-    } else if (size > 2 && before_last && agree(&leader, middle) && agree(&leader, before_last)) {
-      judged->but_last = true;
+    const Scouted* const before_last = of(witnesses, group[size - 2]);
+    const bool others_are = last_is_like || (before_last && agree(before_last, middle));
+    if (size > 2 && others_are) {
+      judged->but_first = !first_is_like;
+      judged->but_last = !last_is_like;
     } else {
       if (!unlike_) unlike_ = group.back();
       apart_.push_back(one.family);

@@ -28,10 +28,9 @@ class FoldPlan {
   /// middle.
   std::vector<std::int32_t> witnesses() const;
   /// Who besides has to be seen: where the last one alone may be unlike, the one before it.
-  std::vector<std::int32_t> more_witnesses(const Scouted& leader,
-                                           const std::vector<Scouted>& witnesses) const;
-  /// What those called. Where all but the first of a group are alike (it prints, or reads for the others), or all but the last (it
-  /// has the rest of what is split), that one stands for itself; else all are there.
+  std::vector<std::int32_t> more_witnesses(const std::vector<Scouted>& witnesses) const;
+  /// What those called. Where all of a group are alike but the first (it prints, or reads for the others) or the last (it has the
+  /// rest of what is split), those stand for themselves; else all are there.
   void judge(const Scouted& leader, const std::vector<Scouted>& witnesses);
   /// The first of those that called other things than the first rank, for which a family is not folded.
   std::optional<std::int32_t> unlike() const { return unlike_; }

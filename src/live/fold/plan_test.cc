@@ -156,9 +156,10 @@ TEST(LiveFoldPlan, AFirstRankThatDoesMoreStandsForItself) {
 }
 
 /// Of eight, as many as say so have something that the others have not.
-Folding planned_where_the_last_differ(std::int32_t odd) {
-  const auto seen_by = [odd](std::int32_t rank) {
+Folding planned_where_the_last_differ(std::int32_t odd, bool first_prints = false) {
+  const auto seen_by = [odd, first_prints](std::int32_t rank) {
     Scouted scouted = Mesh{1, 8, 1}.seen_by(rank);
+    if (rank == 0 && first_prints) scouted.calls[0].push_back({Act::kCopy, 1, 4, 0});
     if (rank >= 8 - odd) scouted.calls[0].push_back({Act::kCopy, 1, 8, 0});
     return scouted;
   };
@@ -166,7 +167,7 @@ Folding planned_where_the_last_differ(std::int32_t odd) {
   EXPECT_TRUE(plan);
   std::vector<Scouted> witnesses;
   for (const std::int32_t rank : plan->witnesses()) witnesses.push_back(seen_by(rank));
-  const Ranks more = plan->more_witnesses(seen_by(0), witnesses);
+  const Ranks more = plan->more_witnesses(witnesses);
   EXPECT_EQ(more, odd == 0 || odd > 3 ? Ranks() : Ranks({6}));
   for (const std::int32_t rank : more) witnesses.push_back(seen_by(rank));
   plan->judge(seen_by(0), witnesses);
@@ -178,6 +179,12 @@ TEST(LiveFoldPlan, ALastRankThatHasTheRestStandsForItself) {
   EXPECT_EQ(folding.alike[0], folding.alike[6]);
   EXPECT_NE(folding.alike[0], folding.alike[7]);
   EXPECT_EQ(there_in(folding), Ranks({0, 3, 6, 7}));
+}
+
+TEST(LiveFoldPlan, AFirstAndALastRankMayBothBeUnlikeTheOthers) {
+  const Folding folding = planned_where_the_last_differ(1, true);
+  EXPECT_EQ(folding.alike, std::vector<std::uint32_t>({0, 1, 1, 1, 1, 1, 1, 2}));
+  EXPECT_LT(there_in(folding).size(), 6u);
 }
 
 TEST(LiveFoldPlan, WhereMoreThanTheLastDifferAllAreThere) {
