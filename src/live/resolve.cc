@@ -99,8 +99,9 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   RunReporter reporter(*cluster, label, request.timeline);
   const Result<Retold> retold =
       retell(*capture, session, [&] { reporter.take(session, session.horizon()); });
-  if (!retold) return retold.error();
+  // Where a transfer has no price, all wait for it.
   if (const auto& problem = work->problem()) return *problem;
+  if (!retold) return retold.error();
   session.advance();
   reporter.take(session, Time::max());
   LiveReport report = reporter.report(*work, session);
