@@ -72,7 +72,9 @@ struct GrowingRun::State {
   std::uint32_t free_link = kNoLink;
   std::vector<GrowingTask> worklist;
   std::vector<GrowingTask> started;  ///< of those that end later, not told yet
-  std::vector<GrowingTask> to_give;  ///< settled, not given yet: a heap, the earliest first
+  /// With its start: to compare two hardly ever reads them.
+  using Given = std::pair<Time, GrowingTask>;
+  std::vector<Given> to_give;  ///< settled, not given yet: a heap, the earliest first
   std::set<std::pair<Time, GrowingTask>> open;  ///< by start: those whose end is not known
 
   Node& node(GrowingTask task) { return chunks[task / Chunk::kTasks]->nodes[task % Chunk::kTasks]; }
@@ -91,7 +93,9 @@ struct GrowingRun::State {
   }
   /// For heaps, whose front is the greatest.
   auto heap_order() const {
-    return [this](GrowingTask a, GrowingTask b) { return before(b, a); };
+    return [this](const Given& a, const Given& b) {
+      return a.first != b.first ? a.first > b.first : before(b.second, a.second);
+    };
   }
 
   GrowingTask make(const NewTask& task);
@@ -208,7 +212,7 @@ void GrowingRun::State::settle(GrowingTask task, Time end) {
   n.settled = true;
   --unsettled;
   worklist.push_back(task);
-  to_give.push_back(task);
+  to_give.emplace_back(n.start.at, task);
   std::push_heap(to_give.begin(), to_give.end(), heap_order());
 }
 
@@ -282,9 +286,9 @@ std::vector<SettledTask> GrowingRun::take_settled(Time before) {
   State& s = *state_;
   if (!s.open.empty() && before != Time::max()) before = std::min(before, s.open.begin()->first);
   std::vector<SettledTask> given;
-  while (!s.to_give.empty() && s.node(s.to_give.front()).start.at < before) {
+  while (!s.to_give.empty() && s.to_give.front().first < before) {
     std::pop_heap(s.to_give.begin(), s.to_give.end(), s.heap_order());
-    const GrowingTask task = s.to_give.back();
+    const GrowingTask task = s.to_give.back().second;
     s.to_give.pop_back();
     const Node& n = s.node(task);
     given.push_back({task, n.processor, n.kind, n.name, n.note, n.start.at, n.end, n.start.cause});
@@ -329,7 +333,7 @@ std::uint32_t GrowingRun::name(GrowingTask task) const { return state_->node(tas
 
 std::size_t GrowingRun::bytes_held() const {
   return state_->held_chunks * sizeof(Chunk) + state_->links.capacity() * sizeof(Link) +
-         state_->to_give.capacity() * sizeof(GrowingTask);
+         state_->to_give.capacity() * sizeof(State::Given);
 }
 
 }  // namespace flopcast

@@ -56,8 +56,10 @@ std::uint32_t Session::State::note_of(const Record& record, GrowingTask launcher
 }
 
 std::vector<ToldTask> Session::take_settled(Time before) {
+  const std::vector<SettledTask> settled = state_->run.take_settled(before);
   std::vector<ToldTask> told;
-  for (const SettledTask& task : state_->run.take_settled(before)) {
+  told.reserve(settled.size());
+  for (const SettledTask& task : settled) {
     told.push_back({task, state_->notes[task.note]});
     if (task.note != 0) state_->free_notes.push_back(task.note);
   }
