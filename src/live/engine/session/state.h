@@ -133,6 +133,8 @@ struct Process {
   bool child = false;          ///< another process of the run started it
   bool in_turn = false;        ///< its threads act in the order of their times
   std::optional<Time> begins;  ///< a child's first thread
+  Time seen;   ///< its watchdogs were let see how far the run was then, and a look there is over
+  Time shown;  ///< the same, the look under way too
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   /// By device: those that have had work and heed the default stream, or are it. Programs make hundreds that
@@ -220,7 +222,6 @@ struct Session::State {
   std::uint64_t progress = 0;                     ///< those of them that are work
   std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
   Time look_at = Time::max();                     ///< no call's time-out may come before
-  Time shown;                                     ///< ends that threads in real time were told of
   bool looking = false;                           ///< that time has come, and watchdogs are looking
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
   std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
@@ -258,6 +259,7 @@ struct Session::State {
   bool let_go_on(Thread& thread, SessionAnswer& answer);
   bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
+  bool anybody_runs() const;
   bool anybody_outside() const;
   bool has_child(std::int32_t rank) const;
   bool lives(std::int32_t rank) const;
@@ -353,6 +355,9 @@ struct Session::State {
   // watch.cc: calls whose time may be up
   void will_be_watched(Time called);
   bool watched_until(Time at);
+  bool watchdogs_see(Process& process, Time at);
+  Time seen_by_watchdogs(const Process& process) const;
+  void show_who_stands();
 
   // deadlock.cc: who waits for whom
   std::string text_of_call(const CallKey& key, const Comer& comer) const;
