@@ -206,6 +206,12 @@ struct Session::State {
     hubs = run.add_processor(Processor::Kind::kHub, -1, 0);
   }
 
+  /// At calls whose time may be up then, by group and process.
+  struct Look {
+    Time at = Time::max();
+    std::pair<std::uint32_t, std::uint32_t> whose;
+  };
+
   Work& work;
   HostTimes times;
   Folding folding;
@@ -222,6 +228,7 @@ struct Session::State {
   Time look_at = Time::max();                     ///< no call's time-out may come before
   Time shown;                                     ///< ends that threads in real time were told of
   bool looking = false;                           ///< that time has come, and watchdogs are looking
+  std::optional<Look> awaited;                    ///< theirs
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
   std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
@@ -352,6 +359,7 @@ struct Session::State {
 
   // watch.cc: calls whose time may be up
   void will_be_watched(Time called);
+  Look next_look() const;
   bool watched_until(Time at);
 
   // deadlock.cc: who waits for whom

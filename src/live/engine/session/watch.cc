@@ -33,35 +33,40 @@ void Session::State::will_be_watched(Time called) {
   look_at = std::min(look_at, called + next_age(Time()));
 }
 
+/// The next look that has to be; at the end of time if none.
+Session::State::Look Session::State::next_look() const {
+  // Calls of a communicator have one time-out, so only the oldest of each process counts.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Time> oldest;
+  const auto add = [&oldest](const Meeting& meeting) {
+    for (const Comer& comer : meeting.come) {
+      const auto [known, is_new] =
+          oldest.try_emplace({meeting.key.group, comer.process}, comer.called);
+      if (!is_new) known->second = std::min(known->second, comer.called);
+    }
+  };
+  for (const auto& [key, meeting] : meetings) add(meeting);
+  for (const auto& [transfer, meeting] : to_begin) add(meeting);
+  Look first;
+  for (const auto& [who, called] : oldest) {
+    const auto before = looked.find(who);
+    Time from = called;
+    if (before != looked.end()) from = std::max(from, before->second + kBetweenLooks);
+    const Time next = called + next_age(from - called);
+    if (next < first.at) first = {next, who};
+  }
+  return first;
+}
+
 /// @return whether all calls under way have been looked at that may be up until then
 bool Session::State::watched_until(Time at) {
   while (look && look_at <= at) {
-    // Calls of a communicator have one time-out, so only the oldest of each process counts.
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Time> oldest;
-    const auto add = [&oldest](const Meeting& meeting) {
-      for (const Comer& comer : meeting.come) {
-        const auto [known, is_new] =
-            oldest.try_emplace({meeting.key.group, comer.process}, comer.called);
-        if (!is_new) known->second = std::min(known->second, comer.called);
-      }
-    };
-    for (const auto& [key, meeting] : meetings) add(meeting);
-    for (const auto& [transfer, meeting] : to_begin) add(meeting);
-    look_at = Time::max();
-    std::pair<std::uint32_t, std::uint32_t> whose;
-    for (const auto& [who, called] : oldest) {
-      const auto before = looked.find(who);
-      Time from = called;
-      if (before != looked.end()) from = std::max(from, before->second + kBetweenLooks);
-      const Time next = called + next_age(from - called);
-      if (next >= look_at) continue;
-      look_at = next;
-      whose = who;
-    }
-    if (look_at > at) break;
-    looking = !look(whose.second, look_at);
+    // Whose look it is, is asked once, not each time that somebody asks whether it is over.
+    if (!awaited || awaited->at != look_at) awaited = next_look();
+    look_at = awaited->at;
+    looking = look_at <= at && !look(awaited->whose.second, look_at);
     if (looking) return false;
-    looked[whose] = look_at;
+    if (look_at <= at) looked[awaited->whose] = look_at;
+    awaited.reset();
   }
   return true;
 }
