@@ -239,6 +239,7 @@ struct Session::State {
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
   std::vector<const Thread*> threads;  ///< of all processes
+  std::vector<const Thread*> actors;   ///< those of them that are no helpers
   std::vector<Dependency> scratch;     ///< of the task that is being made
   std::vector<Group> groups;
   std::unordered_map<std::string, std::uint32_t> group_names;
