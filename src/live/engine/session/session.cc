@@ -253,7 +253,7 @@ std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_
 /// No thread but this one says anything that starts earlier.
 Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
   Time until = Time::max();
-  for (const Thread* const thread : threads) {
+  for (const Thread* const thread : actors) {
     if (thread == but) continue;
     if (const auto at = acts_at(*thread, settlers_too)) until = std::min(until, *at);
   }
@@ -274,7 +274,7 @@ Time Session::State::come_to() const {
 bool Session::State::is_next(const Thread& thread, Time at) {
   if (const std::optional<Time> end = work.next_end(); end && *end <= at) return false;
   const auto key = std::tuple(at, thread.process, thread.name);
-  return std::none_of(threads.begin(), threads.end(), [&](const Thread* other) {
+  return std::none_of(actors.begin(), actors.end(), [&](const Thread* other) {
     if (other == &thread) return false;
     const auto when = acts_at(*other);
     // Who is late would go on if it could.
@@ -289,7 +289,7 @@ bool Session::State::is_next(const Thread& thread, Time at) {
 bool Session::State::has_turn(const Thread& thread, Time at) const {
   if (out_of_turn || !processes[thread.process].in_turn) return true;
   const auto key = std::tuple(at, thread.process, thread.name);
-  return std::none_of(threads.begin(), threads.end(), [&](const Thread* other) {
+  return std::none_of(actors.begin(), actors.end(), [&](const Thread* other) {
     if (other == &thread || !processes[other->process].in_turn) return false;
     const auto when = acts_at(*other, false);
     if (!when || *when > at) return false;
@@ -314,15 +314,15 @@ bool Session::State::move_network() {
 std::optional<SessionAnswer> Session::State::answer_question(const Thread& thread) {
   SessionAnswer answer{.at = thread.clock};
   const std::vector<GrowingTask>& about = thread.question.about;
-  // What a helper is told the program may learn of it, at any moment.
-  const Time by = thread.helper ? seen_by_watchdogs(processes[thread.process]) : thread.clock;
-  const bool ended = std::all_of(about.begin(), about.end(), [&](GrowingTask task) {
-    return run.settled(task) && run.end(task) <= by;
-  });
   const Question::Kind kind = thread.question.kind;
-  const bool known = kind != Question::Kind::kUse &&
-                     std::all_of(about.begin(), about.end(),
-                                 [this](GrowingTask task) { return run.settled(task); });
+  const bool settled = std::all_of(about.begin(), about.end(),
+                                   [this](GrowingTask task) { return run.settled(task); });
+  const bool known = kind != Question::Kind::kUse && settled;
+  const auto is_over = [&](GrowingTask task) {
+    const Time end = run.end(task);
+    return thread.helper ? is_seen(processes[thread.process], end) : end <= thread.clock;
+  };
+  const bool ended = settled && std::all_of(about.begin(), about.end(), is_over);
   // What is not settled hangs on something that has not happened by then.
   if (!known && !thread.helper && threads_until(&thread) < thread.clock) return std::nullopt;
   if (!known && !thread.helper) {
@@ -332,7 +332,8 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
   }
   if (kind == Question::Kind::kUse) {
     const Question& asked = thread.question;
-    answer.value = use_of(asked.chip, asked.what, asked.which, thread.helper ? come_to() : by);
+    answer.value =
+        use_of(asked.chip, asked.what, asked.which, thread.helper ? come_to() : thread.clock);
     return answer;
   }
   if (kind == Question::Kind::kEnded) {
@@ -354,9 +355,8 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
 
 /// Whether some thread stands still: what takes real time may wake it before anybody's time is up.
 bool Session::State::may_be_woken() const {
-  return std::any_of(threads.begin(), threads.end(), [](const Thread* thread) {
-    return thread->doing == Doing::kIdles && !thread->helper;
-  });
+  return std::any_of(actors.begin(), actors.end(),
+                     [](const Thread* thread) { return thread->doing == Doing::kIdles; });
 }
 
 /// Ends the sleep of a thread, or its standing still until a time.
@@ -423,9 +423,8 @@ bool Session::State::answer_what_can_be(std::vector<SessionAnswer>& answers) {
 }
 
 bool Session::State::anybody_runs() const {
-  return std::any_of(threads.begin(), threads.end(), [](const Thread* thread) {
-    return thread->doing == Doing::kRuns && !thread->helper;
-  });
+  return std::any_of(actors.begin(), actors.end(),
+                     [](const Thread* thread) { return thread->doing == Doing::kRuns; });
 }
 
 /// Some process only idles: for something outside the run, after which it may go on. A child, or one with children, that
@@ -567,7 +566,7 @@ void Session::set_pid(std::uint32_t process, std::uint32_t pid) {
 std::optional<SessionAnswer> Session::use_of(std::int32_t rank, std::uint16_t device,
                                              DeviceUse what, std::uint64_t which) const {
   Time own = Time::max();
-  for (const Thread* const thread : state_->threads) {
+  for (const Thread* const thread : state_->actors) {
     if (state_->processes[thread->process].rank != rank) continue;
     own = std::min(own, state_->acts_at(*thread).value_or(Time::max()));
   }

@@ -208,6 +208,12 @@ struct Session::State {
     hubs = run.add_processor(Processor::Kind::kHub, -1, 0);
   }
 
+  /// At calls whose time may be up then, by group and process.
+  struct Look {
+    Time at = Time::max();
+    std::pair<std::uint32_t, std::uint32_t> whose;
+  };
+
   Work& work;
   HostTimes times;
   Folding folding;
@@ -223,6 +229,7 @@ struct Session::State {
   std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
   Time look_at = Time::max();                     ///< no call's time-out may come before
   bool looking = false;                           ///< that time has come, and watchdogs are looking
+  std::optional<Look> awaited;                    ///< theirs
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
   std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
@@ -233,6 +240,7 @@ struct Session::State {
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
   std::vector<const Thread*> threads;  ///< of all processes
+  std::vector<const Thread*> actors;   ///< those of them that are no helpers
   std::vector<Dependency> scratch;     ///< of the task that is being made
   std::vector<Group> groups;
   std::unordered_map<std::string, std::uint32_t> group_names;
@@ -354,9 +362,12 @@ struct Session::State {
 
   // watch.cc: calls whose time may be up
   void will_be_watched(Time called);
+  Look next_look() const;
   bool watched_until(Time at);
+  bool let_look(Process& process, Time at);
   bool watchdogs_see(Process& process, Time at);
   Time seen_by_watchdogs(const Process& process) const;
+  bool is_seen(const Process& process, Time end) const;
   void show_who_stands();
 
   // deadlock.cc: who waits for whom

@@ -136,9 +136,11 @@ class AloneStore(dist.Store):
     """Of a rank that is alone. What others would have set is there: a name for a communicator."""
 
     names = itertools.count(1)
+    kept = []  # PyTorch holds the half of a store that C++ sees, and this half would go
 
     def __init__(self, *_arguments, **_named):
         super().__init__()
+        self.kept.append(self)
         self.values = {}
 
     def set(self, key, value):
