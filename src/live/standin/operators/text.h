@@ -16,7 +16,8 @@ struct TensorsText {
 };
 
 /// "bf16:8x4096,f32:,i64:16~x512*3": type and sizes of each; "~" behind a size along which nothing new lies in
-/// memory, "*3" for three alike; "-": none. Many different ones are told as one of a type with all their elements.
+/// memory, "!4096" where so many of its elements are others' as well and counted there, "*3" for three alike; "-": none.
+/// Many different ones are told as one of a type with all their elements.
 /// @param inputs tensors that begin where one of these does are told as its place among them: "=0"
 TensorsText text_of(std::span<const FlopcastTensor> tensors,
                     const std::vector<const void*>& inputs = {});
