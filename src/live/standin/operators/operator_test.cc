@@ -51,6 +51,7 @@ struct Calls {
   int operator()(const char* name, Arguments... arguments) const {
     return reinterpret_cast<int (*)(Arguments...)>(dlsym(core_, name))(arguments...);
   }
+  void* found(const char* name) const { return dlsym(core_, name); }
   decltype(&flopcast_operator_begin) begin;
   decltype(&flopcast_operator_end) end;
   decltype(&flopcast_operator_passed) passed;
@@ -188,6 +189,26 @@ TEST(LiveOperatorsThreads, ElementsOfSeveralInputsAreCountedByOne) {
                                               "fp32:8x4,bf16:8x4", "fp32:8x4*2", "fp32:8x4*2",
                                               "fp32:8x4,fp32:8x4!32", "fp32:8~x4,fp32:8~x4!4",
                                               "fp32:1x32,fp32:1x32!32", "fp32:420!210"}));
+}
+
+TEST(LiveOperatorsThreads, PyTorchsSingleNumbersAreSeedsAndNobodysLengths) {
+  const auto heard = heard_of([](const Calls& cuda) {
+    static const std::int64_t lengths[] = {0, 8, 16, 20}, count = 4, step = 1, seed = 7;
+    constexpr int kLong = 4;
+    const FlopcastArgument arguments[] = {
+        {"ends", false, 0, false, {lengths, sizeof lengths, kLong, 1, &count, &step}},
+        {"seed", false, 0, false, {&seed, sizeof seed, kLong, 0, nullptr, nullptr}}};
+    const auto begin = reinterpret_cast<decltype(&flopcast_named_operator_begin)>(
+        cuda.found("flopcast_named_operator_begin"));
+    for (const char* name : {"aten::attend", "mine::attend"}) {
+      begin(name, arguments, 2);
+      launch(cuda, "k", 1);
+      cuda.end(nullptr, 0);
+    }
+  });
+  EXPECT_EQ(heard, (std::vector<std::string>{
+                       "operator aten::attend ends=i64:4@0+8^3;20,seed=i64: - 1000 k",
+                       "operator mine::attend ends=i64:4@0+8^3;20,seed=i64:@7 - 1000 k"}));
 }
 
 TEST(LiveOperatorsThreads, AKernelBelongsToTheInnermostOperator) {

@@ -192,26 +192,26 @@ std::string values_of(const FlopcastTensor& tensor, std::size_t bytes) {
   return text;
 }
 
-std::string word_of(const FlopcastArgument& argument, bool& looked) {
+std::string word_of(const FlopcastArgument& argument, bool extension, bool& looked) {
   const std::string name = std::string(argument.name) + '=';
   if (argument.is_number) {
     char number[32];
     std::snprintf(number, sizeof number, "%.9g", argument.number);
     return name + '#' + number;
   }
-  const std::size_t bytes = listed(argument.tensor);
+  const std::size_t bytes = extension || argument.tensor.dims > 0 ? listed(argument.tensor) : 0;
   looked = looked || bytes > 0;
   return name + word_of(argument.tensor, 0) + values_of(argument.tensor, bytes);
 }
 
 }  // namespace
 
-TensorsText text_of(std::span<const FlopcastArgument> arguments, bool& looked) {
+TensorsText text_of(std::span<const FlopcastArgument> arguments, bool extension, bool& looked) {
   TensorsText text;
   Runs runs;
   std::vector<FlopcastTensor> tensors;
   for (const FlopcastArgument& argument : arguments) {
-    add(runs, word_of(argument, looked));
+    add(runs, word_of(argument, extension, looked));
     if (argument.is_number) continue;
     text.places.push_back(argument.tensor.data);
     tensors.push_back(argument.tensor);

@@ -24,7 +24,9 @@ TensorsText text_of(std::span<const FlopcastTensor> tensors,
 
 /// The same of arguments that have names: "q=bf16:8192x32x128,lengths=i32:5@0+8192^5,causal=#1". Behind "@" is what a
 /// small tensor of integers holds, where that is valid: first, step and count of each even stretch, with ";".
+/// @param extension of an operator that is not PyTorch's: its single numbers count. PyTorch's are seeds, which nobody draws where
+/// nothing is dropped, so they may be whatever lay in memory
 /// @param looked set where the text hangs on what some tensor holds
-TensorsText text_of(std::span<const FlopcastArgument> arguments, bool& looked);
+TensorsText text_of(std::span<const FlopcastArgument> arguments, bool extension, bool& looked);
 
 }  // namespace flopcast::live
