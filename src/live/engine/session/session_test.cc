@@ -692,6 +692,50 @@ TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {
   EXPECT_EQ(looks.size(), 4u);  // the other rank's, as it stood still
 }
 
+/// How long a kernel of 1000 us takes of each of four ranks, before and after they first call together.
+std::pair<Time, Time> kernels_of_four_ranks(std::uint32_t chips_of_node) {
+  PlainWork work;
+  work.for_each_doubling = 0.01;
+  Session session(work, kTimes);
+  session.set_node(chips_of_node);
+  std::uint32_t said[4] = {};
+  const auto say = [&](std::uint32_t rank, Record record) {
+    record.number = said[rank]++;
+    EXPECT_FALSE(session.take(rank, 0, record, "id"));
+  };
+  const auto all_wait = [&](std::initializer_list<Record> records) {
+    for (std::uint32_t rank = 0; rank < 4; ++rank)
+      for (const Record& record : records) say(rank, record);
+    const std::vector<SessionAnswer> answers = session.advance();
+    EXPECT_EQ(answers.size(), 4u);
+    return answers.empty() ? Time() : answers.front().at;
+  };
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    session.add_process(static_cast<std::int32_t>(rank));
+    say(rank, communicator(rank, 4));
+    say(rank, wait_group());
+  }
+  EXPECT_EQ(session.advance().size(), 4u);
+  const auto kernel_takes = [&] {
+    const Time without = all_wait({wait_device()}), begun = all_wait({wait_device()});
+    return all_wait({kernel(5, 1000), wait_device()}) - begun - (begun - without);
+  };
+  const Time before = kernel_takes();
+  all_wait({collective(Collective::kAllReduce, 16, 5), wait_device()});
+  return {before, kernel_takes()};
+}
+
+TEST(LiveSession, WhereNodesWaitForEachOtherTheSlowestChipSetsThePace) {
+  const auto [alone, within_node] = kernels_of_four_ranks(4);
+  EXPECT_EQ(within_node, alone);
+  EXPECT_GE(alone, us(1000));
+  for (const auto& [chips, doublings] : {std::pair(2U, 1), std::pair(1U, 2)}) {
+    const auto [before, after] = kernels_of_four_ranks(chips);
+    EXPECT_EQ(before, alone);
+    EXPECT_EQ(after - before, us(10 * doublings));
+  }
+}
+
 // ---- against a slow oracle ---------------------------------------------------------------------
 
 /// Goes through every rank's script again and again, as far as what it needs is known. It knows nothing

@@ -146,7 +146,8 @@ struct Process {
       told_members;                   ///< by communicator: ranks of the run, before it is made
   std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
   std::unordered_map<std::uint32_t, GrowingTask> watched;  ///< by number of the record, kept
-  Time beside;  ///< time of its transfers that kernels have not run beside yet
+  Time beside;              ///< time of its transfers that kernels have not run beside yet
+  std::uint32_t nodes = 1;  ///< most nodes whose chips it has met in one call
   std::map<std::uint32_t, Early> early;  ///< by number
   std::uint32_t next = 0;                ///< number of the next record
 };
@@ -157,6 +158,7 @@ struct Group {
   std::vector<std::int32_t> ranks;                ///< of the run; -1: has not come yet
   std::vector<bool> come;                         ///< by rank in it: has made it
   std::size_t there = 0;                          ///< of its ranks: those that come at all
+  std::uint32_t nodes = 0;                        ///< that its ranks are on; 0: not counted yet
   std::vector<std::vector<std::int32_t>> images;  ///< of absent ranks, which do what it does
   std::uint64_t order = 0;                        ///< tells it from others, in every run alike
   GrowingTask made = kNoGrowingTask;  ///< hub that all ranks join when they make it; kept
@@ -324,6 +326,7 @@ struct Session::State {
 
   // group.cc: communicators
   std::uint32_t group_of(std::string_view name);
+  std::uint32_t nodes_of(Group& group) const;
   std::int32_t chip_of(Process& process, std::uint16_t device) const;
   std::optional<Diagnostic> tell_members(Process& process, const Record& record,
                                          std::string_view signature);
