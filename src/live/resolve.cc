@@ -72,6 +72,18 @@ std::vector<std::string> seen_otherwise(const CaptureFacts& facts, const Cluster
   return all;
 }
 
+/// Half a run is timed as far as it came.
+void tell_how_it_ended(const LiveReport& ending, std::vector<std::string>& all) {
+  if (ending.failure) {
+    const LiveFailure& failure = *ending.failure;
+    const std::string who =
+        failure.rank < 0 ? "its launcher" : fmt::format("its rank {}", failure.rank);
+    all.push_back(fmt::format("the run failed: {} ended with status {}", who, failure.status));
+  } else if (ending.stopped) {
+    all.push_back("the run was stopped before its end");
+  }
+}
+
 }  // namespace
 
 bool is_captured_run(const std::filesystem::path& path) { return is_capture(path); }
@@ -122,6 +134,7 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   }
   report.resolved = LiveResolved{facts.cluster, retold->asked, retold->differs, retold->first,
                                  seen_otherwise(facts, *cluster)};
+  tell_how_it_ended(ending, report.resolved->assumed);
   report.real_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }

@@ -69,6 +69,16 @@ def test_a_folder_that_holds_something_is_refused_before_the_run(live, tmp_path)
     assert "is not empty" in done.stderr and "--recording" in done.stderr
 
 
+def test_a_run_that_failed_is_not_resolved_as_a_whole_one(live, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text("import os\nos._exit(7)\n")
+    done = live.run("--capture", tmp_path / "run.fccap", path, expect=7)
+    assert "rank 0 ended with status 7" in done.stderr
+    told = live.resolve(tmp_path, "dgx-h100")
+    assert told["resolved"]["assumed"] == ["the run failed: its rank 0 ended with status 7"]
+    assert told["failure"]["status"] == 7
+
+
 def test_a_captured_run_is_a_run_on_another_cluster(live, tmp_path):
     """To the bit where the script asks nothing of time, as one GPU's does until its last line; c10d asks whether
     collectives are done, and asks once more or less often on a slower network."""
