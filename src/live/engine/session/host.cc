@@ -129,6 +129,8 @@ void Session::State::start_thread(Process& process, std::uint32_t number, Thread
       static_cast<std::int64_t>(process.instance) << 48 | static_cast<std::int64_t>(fresh.name);
   fresh.track = run.add_processor(Processor::Kind::kThread, process.rank, id, fresh.clock);
   thread = std::move(fresh);
+  std::erase(actors, &thread);
+  if (!thread.helper) actors.push_back(&thread);
 }
 
 /// A woken thread is in its waker's time, if that is later than its own. What nobody of the run woke goes

@@ -253,7 +253,7 @@ std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_
 /// No thread but this one says anything that starts earlier.
 Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
   Time until = Time::max();
-  for (const Thread* const thread : threads) {
+  for (const Thread* const thread : actors) {
     if (thread == but) continue;
     if (const auto at = acts_at(*thread, settlers_too)) until = std::min(until, *at);
   }
@@ -274,7 +274,7 @@ Time Session::State::come_to() const {
 bool Session::State::is_next(const Thread& thread, Time at) {
   if (const std::optional<Time> end = work.next_end(); end && *end <= at) return false;
   const auto key = std::tuple(at, thread.process, thread.name);
-  return std::none_of(threads.begin(), threads.end(), [&](const Thread* other) {
+  return std::none_of(actors.begin(), actors.end(), [&](const Thread* other) {
     if (other == &thread) return false;
     const auto when = acts_at(*other);
     // Who is late would go on if it could.
@@ -289,7 +289,7 @@ bool Session::State::is_next(const Thread& thread, Time at) {
 bool Session::State::has_turn(const Thread& thread, Time at) const {
   if (out_of_turn || !processes[thread.process].in_turn) return true;
   const auto key = std::tuple(at, thread.process, thread.name);
-  return std::none_of(threads.begin(), threads.end(), [&](const Thread* other) {
+  return std::none_of(actors.begin(), actors.end(), [&](const Thread* other) {
     if (other == &thread || !processes[other->process].in_turn) return false;
     const auto when = acts_at(*other, false);
     if (!when || *when > at) return false;
@@ -314,15 +314,15 @@ bool Session::State::move_network() {
 std::optional<SessionAnswer> Session::State::answer_question(const Thread& thread) {
   SessionAnswer answer{.at = thread.clock};
   const std::vector<GrowingTask>& about = thread.question.about;
-  // A helper is told how far the run has come.
-  const Time by = thread.helper ? threads_until(nullptr) : thread.clock;
-  const bool ended = std::all_of(about.begin(), about.end(), [&](GrowingTask task) {
-    return run.settled(task) && run.end(task) <= by;
-  });
   const Question::Kind kind = thread.question.kind;
-  const bool known = kind != Question::Kind::kUse &&
-                     std::all_of(about.begin(), about.end(),
-                                 [this](GrowingTask task) { return run.settled(task); });
+  const bool settled = std::all_of(about.begin(), about.end(),
+                                   [this](GrowingTask task) { return run.settled(task); });
+  const bool known = kind != Question::Kind::kUse && settled;
+  const auto is_over = [&](GrowingTask task) {
+    const Time end = run.end(task);
+    return thread.helper ? is_seen(processes[thread.process], end) : end <= thread.clock;
+  };
+  const bool ended = settled && std::all_of(about.begin(), about.end(), is_over);
   // What is not settled hangs on something that has not happened by then.
   if (!known && !thread.helper && threads_until(&thread) < thread.clock) return std::nullopt;
   if (!known && !thread.helper) {
@@ -330,12 +330,10 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
     const std::optional<Time> end = work.next_end();
     if (end && *end <= thread.clock) return std::nullopt;
   }
-  if (thread.helper && ended) {
-    for (const GrowingTask task : about) shown = std::max(shown, run.end(task));
-  }
   if (kind == Question::Kind::kUse) {
     const Question& asked = thread.question;
-    answer.value = use_of(asked.chip, asked.what, asked.which, thread.helper ? come_to() : by);
+    answer.value =
+        use_of(asked.chip, asked.what, asked.which, thread.helper ? come_to() : thread.clock);
     return answer;
   }
   if (kind == Question::Kind::kEnded) {
@@ -357,9 +355,8 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
 
 /// Whether some thread stands still: what takes real time may wake it before anybody's time is up.
 bool Session::State::may_be_woken() const {
-  return std::any_of(threads.begin(), threads.end(), [](const Thread* thread) {
-    return thread->doing == Doing::kIdles && !thread->helper;
-  });
+  return std::any_of(actors.begin(), actors.end(),
+                     [](const Thread* thread) { return thread->doing == Doing::kIdles; });
 }
 
 /// Ends the sleep of a thread, or its standing still until a time.
@@ -369,7 +366,7 @@ bool Session::State::let_go_on(Thread& thread, SessionAnswer& answer) {
   if (!is_next(thread, at)) return false;
   const Leap leap{std::max(at, passed) - passed, !sleeps, heard};
   if (is_quiet && may_be_woken() && !is_quiet(leap)) return false;
-  if (!watched_until(at)) return false;
+  if (!watched_until(at) || !watchdogs_see(processes[thread.process], at)) return false;
   passed = std::max(passed, at);
   answer.at = at;
   if (sleeps) return true;
@@ -387,8 +384,9 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
     if (!has_turn(thread, thread.clock)) return false;
     answer.at = thread.clock;
   } else if (thread.doing == Doing::kWaits && run.settled(thread.last)) {
-    if (!has_turn(thread, run.end(thread.last))) return false;
-    thread.clock = run.end(thread.last);
+    const Time end = run.end(thread.last);
+    if (!has_turn(thread, end) || !watchdogs_see(processes[process], end)) return false;
+    thread.clock = end;
     answer.at = thread.clock;
     answer.value = std::exchange(thread.value, 0);
   } else if (thread.doing == Doing::kSettles) {
@@ -424,6 +422,11 @@ bool Session::State::answer_what_can_be(std::vector<SessionAnswer>& answers) {
   return any;
 }
 
+bool Session::State::anybody_runs() const {
+  return std::any_of(actors.begin(), actors.end(),
+                     [](const Thread* thread) { return thread->doing == Doing::kRuns; });
+}
+
 /// Some process only idles: for something outside the run, after which it may go on. A child, or one with children, that
 /// waits where other processes of the run wake it does not.
 bool Session::State::anybody_outside() const {
@@ -445,12 +448,11 @@ bool Session::State::anybody_outside() const {
 /// nobody runs does not depend on who came first, so neither does this.
 /// @return whether something can happen now that could not before
 bool Session::State::let_settlers_be_late() {
-  if (looking || anybody_outside()) return false;
+  if (looking || anybody_runs() || anybody_outside()) return false;
   Time next = work.next_end().value_or(Time::max());
   std::vector<Thread*> settlers;
   for (Process& process : processes) {
     for (auto& [number, thread] : process.threads) {
-      if (thread.doing == Doing::kRuns && !thread.helper) return false;
       if (thread.doing == Doing::kSettles) {
         settlers.push_back(&thread);
       } else if (const auto at = acts_at(thread)) {
@@ -477,6 +479,7 @@ std::vector<SessionAnswer> Session::advance() {
       moved = state_->answer_what_can_be(answers) || moved;
     }
   } while (answers.empty() && state_->let_settlers_be_late());
+  if (answers.empty()) state_->show_who_stands();
   for (const SessionAnswer& answer : answers) {
     if (state_->listener && (answer.status != 0 || answer.value != 0))
       state_->listener->answered(answer);
@@ -563,7 +566,7 @@ void Session::set_pid(std::uint32_t process, std::uint32_t pid) {
 std::optional<SessionAnswer> Session::use_of(std::int32_t rank, std::uint16_t device,
                                              DeviceUse what, std::uint64_t which) const {
   Time own = Time::max();
-  for (const Thread* const thread : state_->threads) {
+  for (const Thread* const thread : state_->actors) {
     if (state_->processes[thread->process].rank != rank) continue;
     own = std::min(own, state_->acts_at(*thread).value_or(Time::max()));
   }
@@ -628,9 +631,11 @@ std::string Session::deadlock(bool idle_too) const {
   return state_->deadlock();
 }
 
-Time Session::present() const {
-  return std::min(std::max(state_->passed, state_->shown), state_->look_at);
+Time Session::present(std::uint32_t process) const {
+  return state_->seen_by_watchdogs(state_->processes[process]);
 }
+
+Time Session::passed() const { return state_->passed; }
 
 GrowingRun& Session::run() { return state_->run; }
 std::string_view Session::name_of(std::uint32_t name) const { return state_->names[name]; }

@@ -350,9 +350,58 @@ TEST(LiveSession, HelpersHoldNobodyUpAndAreToldHowFarItIs) {
   EXPECT_EQ(one.answer().value, 0u);
   one.say(with_event(Act::kWaitEvent, 1));
   EXPECT_EQ(one.answer().at, us(108));
+  EXPECT_EQ(one.session.horizon(), us(108));
+  // The program runs, and might learn of the answer sooner or later: it comes when all stands still, or much later.
+  one.say(question, 1);
+  EXPECT_EQ(one.answer().value, 0u);
+  one.say(call(Act::kIdle, 0, 0));
+  EXPECT_TRUE(one.session.advance().empty());
   one.say(question, 1);
   EXPECT_EQ(one.answer().value, 1u);
-  EXPECT_EQ(one.session.horizon(), us(108));
+}
+
+TEST(LiveSession, WhatWatchdogsSeeHangsOnNoRealTime) {
+  One one;
+  bool has_looked = true;
+  std::vector<Time> looks;
+  one.session.set_outside({}, [&](std::uint32_t, Time at) {
+    if (looks.empty() || looks.back() != at) looks.push_back(at);
+    return has_looked;
+  });
+  Record question = with_event(Act::kAskEvent, 1);
+  question.flags |= kOfHelper;
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  const auto sleeps = [&](std::uint64_t us) {
+    sleep.word[0] = us * 1000;
+    one.say(sleep);
+    return one.session.advance();
+  };
+  const auto is_seen = [&] {
+    one.say(question, 1);
+    return one.answer().value == 1;
+  };
+  one.say(kernel(5, 100));
+  one.say(with_event(Act::kRecordEvent, 1, 5));
+  EXPECT_EQ(sleeps(50'000).size(), 1u);  // no tenth of a second since the beginning
+  EXPECT_FALSE(is_seen());
+  // Who stands still a tenth of a second after the last look goes on when they have looked, and they see all up to then.
+  has_looked = false;
+  EXPECT_TRUE(sleeps(60'000).empty());
+  EXPECT_TRUE(is_seen());
+  ASSERT_EQ(looks.size(), 1u);
+  EXPECT_GE(looks[0], us(110'000));
+  EXPECT_EQ(one.session.present(0), looks[0]);
+  has_looked = true;
+  EXPECT_EQ(one.answer().at, looks[0]);
+  // Who never stands still has them see what was some seconds ago.
+  one.say(kernel(5, 100));
+  one.say(with_event(Act::kRecordEvent, 1, 5));
+  one.say(call(Act::kMark, 1'000'000, 0));
+  EXPECT_FALSE(is_seen());
+  one.say(call(Act::kMark, 1'500'000, 0));
+  EXPECT_TRUE(is_seen());
+  EXPECT_EQ(looks.size(), 1u);
 }
 
 TEST(LiveSession, AHelperWithTheRingOfAThreadThatHasEndedHoldsNobodyUp) {
@@ -627,18 +676,20 @@ TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {
   ASSERT_EQ(looks.size(), 1u);
   EXPECT_EQ(looks[0].first, 0u);
   EXPECT_LT(looks[0].second, us(1'000'000));
-  EXPECT_LE(session.present(), looks[0].second);
-  // Then when a second has passed since, and then the sleep is over.
+  EXPECT_LE(session.present(0), looks[0].second);
+  // Then when a second has passed since, and then the sleep is over, before which watchdogs of its own rank see what is.
   has_looked = true;
   EXPECT_EQ(session.advance().size(), 1u);
-  ASSERT_EQ(looks.size(), 2u);
+  ASSERT_EQ(looks.size(), 3u);
   EXPECT_EQ(looks[1].second - looks[0].second, us(1'100'000));
-  EXPECT_GT(session.present(), us(2'000'000));
+  EXPECT_EQ(looks[2].first, 1u);
+  EXPECT_GT(looks[2].second, us(2'000'000));
+  EXPECT_GT(session.passed(), us(2'000'000));
   // All have called, nobody waits for anybody: nobody has to look.
   say(1, collective(Collective::kAllReduce, 16, 5));
   say(1, wait_device());
   EXPECT_EQ(session.advance().size(), 2u);
-  EXPECT_EQ(looks.size(), 2u);
+  EXPECT_EQ(looks.size(), 4u);  // the other rank's, as it stood still
 }
 
 /// How long a kernel of 1000 us takes of each of four ranks, before and after they first call together.

@@ -133,6 +133,8 @@ struct Process {
   bool child = false;          ///< another process of the run started it
   bool in_turn = false;        ///< its threads act in the order of their times
   std::optional<Time> begins;  ///< a child's first thread
+  Time seen;   ///< its watchdogs were let see how far the run was then, and a look there is over
+  Time shown;  ///< the same, the look under way too
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   /// By device: those that have had work and heed the default stream, or are it. Programs make hundreds that
@@ -208,6 +210,12 @@ struct Session::State {
     hubs = run.add_processor(Processor::Kind::kHub, -1, 0);
   }
 
+  /// At calls whose time may be up then, by group and process.
+  struct Look {
+    Time at = Time::max();
+    std::pair<std::uint32_t, std::uint32_t> whose;
+  };
+
   Work& work;
   HostTimes times;
   Folding folding;
@@ -222,8 +230,8 @@ struct Session::State {
   std::uint64_t progress = 0;                     ///< those of them that are work
   std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
   Time look_at = Time::max();                     ///< no call's time-out may come before
-  Time shown;                                     ///< ends that threads in real time were told of
   bool looking = false;                           ///< that time has come, and watchdogs are looking
+  std::optional<Look> awaited;                    ///< theirs
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
   std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
@@ -234,6 +242,7 @@ struct Session::State {
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
   std::vector<const Thread*> threads;  ///< of all processes
+  std::vector<const Thread*> actors;   ///< those of them that are no helpers
   std::vector<Dependency> scratch;     ///< of the task that is being made
   std::vector<Group> groups;
   std::unordered_map<std::string, std::uint32_t> group_names;
@@ -260,6 +269,7 @@ struct Session::State {
   bool let_go_on(Thread& thread, SessionAnswer& answer);
   bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
+  bool anybody_runs() const;
   bool anybody_outside() const;
   bool has_child(std::int32_t rank) const;
   bool lives(std::int32_t rank) const;
@@ -355,7 +365,13 @@ struct Session::State {
 
   // watch.cc: calls whose time may be up
   void will_be_watched(Time called);
+  Look next_look() const;
   bool watched_until(Time at);
+  bool let_look(Process& process, Time at);
+  bool watchdogs_see(Process& process, Time at);
+  Time seen_by_watchdogs(const Process& process) const;
+  bool is_seen(const Process& process, Time end) const;
+  void show_who_stands();
 
   // deadlock.cc: who waits for whom
   std::string text_of_call(const CallKey& key, const Comer& comer) const;

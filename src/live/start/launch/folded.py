@@ -152,12 +152,12 @@ class AloneStore(dist.Store):
     """Of a rank that is alone. What others would have set is there: a name for a communicator."""
 
     names = itertools.count(1)
-    all = []  # older releases of PyTorch keep what C++ has of one, and not its methods
+    kept = []  # PyTorch, older releases at least, holds the half of a store that C++ sees, and this half would go
 
     def __init__(self, *_arguments, **_named):
         super().__init__()
+        self.kept.append(self)
         self.values = {}
-        self.all.append(self)
 
     def set(self, key, value):
         self.values[key] = value if isinstance(value, bytes) else str(value).encode()
