@@ -271,8 +271,10 @@ std::optional<triton::Told> counted_launch(const KernelObject& kernel, const Lau
   const std::vector<Value> values = values_of(function.types, arguments);
   const auto followed = follow(source, size, values);
   const triton::LaunchWork& work = followed->work;
-  triton::Told told{signature_of(work, bytes_behind(kernel, arguments), kernel.name),
-                    work.all_writes && work.unknown.empty(),
+  // Where its work is known, nobody asks what it can reach: that hangs on what else lies there, and differs between ranks.
+  const bool known = work.unknown.empty();
+  triton::Told told{signature_of(work, known ? 0 : bytes_behind(kernel, arguments), kernel.name),
+                    work.all_writes && known,
                     {},
                     work.most_elements};
   const Places places(source, values);
