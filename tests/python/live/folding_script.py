@@ -15,10 +15,7 @@ device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 torch.cuda.set_device(device)
 dist.init_process_group("nccl" if stages > 1 else "cpu:gloo,cuda:nccl")
 rank, ranks = dist.get_rank(), dist.get_world_size()
-# A group with a backend of its own is made by the default group's store.
-lazy = "nccl-lazy" if "nccl-lazy" in dist.Backend.backend_list else "nccl"
-shape, names = (stages, ranks // stages), ("pp", "dp")
-mesh = init_device_mesh("cuda", shape, mesh_dim_names=names, backend_override={} if stages > 1 else {"dp": lazy})
+mesh = init_device_mesh("cuda", (stages, ranks // stages), mesh_dim_names=("pp", "dp"))
 torch.manual_seed(0)
 net = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(4))).to(device)
 if kind == "fsdp":
