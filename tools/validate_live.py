@@ -30,7 +30,7 @@ TABLES = Path("tools/live_frameworks")
 PAGE = Path("docs/validation/live.md")
 TITLE = "## Frameworks"
 ABOUT = """\
-Written by `./dev validate-live`: frameworks as PyPI has them, torchtitan of 2024 as its repository (what a script of ours sets beside is in its row), each on the PyTorch of `.torch` or one that it pins. A step's time is what the framework
+Written by `./dev validate-live`: frameworks as PyPI has them, torchtitan of 2024 and 2025 as its repository (what a script of ours sets beside is in its row), each on the PyTorch of `.torch` or one that it pins. A step's time is what the framework
 itself prints, else the median step of the run's account (*). Memory is what the framework says, else the peak of a GPU. Unknown: the share that
 kernels of unknown work might have of the step, moving what they can reach once. Real time is this machine's; host memory is by how much less of it was
 available (`MemAvailable`, looked at every half second) than before.

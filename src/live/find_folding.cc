@@ -1,6 +1,7 @@
 #include "live/find_folding.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "live/fold/plan.h"
 #include "live/fold/scout.h"
@@ -22,6 +23,7 @@ class Scouting {
     request_.timeline = false;
   }
 
+  const Trails& trails() const { return trails_; }
   /// In their order; a rank that never came is not among them.
   Result<std::vector<Scouted>> run(const std::vector<std::int32_t>& ranks) {
     Result<ClusterWork> work = ClusterWork::make(cluster_, catalog_, request_.operators);
@@ -70,7 +72,7 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
   if (!first) return first.error();
   if (first->empty()) return Folding();  // it never came: what it has to say it says again
   const Scouted& leader = first->front();
-  const auto tell = [&observer](const char* text) {
+  const auto tell = [&observer](const std::string& text) {
     if (observer.notice) observer.notice(text);
   };
   // One that has ended over what others should have sent it has shown who they are. Any other may have something left to show.
@@ -81,14 +83,24 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
   Result<FoldPlan> plan = FoldPlan::make(layout.ranks, leader, request.fold);
   if (!plan) return plan.error();
   const std::vector<std::int32_t> witnesses = plan->witnesses();
+  std::string why;
   if (!witnesses.empty()) {
-    const Result<std::vector<Scouted>> others = scouting.run(witnesses);
+    Result<std::vector<Scouted>> others = scouting.run(witnesses);
     if (!others) return others.error();
+    const std::vector<std::int32_t> more = plan->more_witnesses(leader, *others);
+    if (!more.empty()) {
+      Result<std::vector<Scouted>> found = scouting.run(more);
+      if (!found) return found.error();
+      std::move(found->begin(), found->end(), std::back_inserter(*others));
+    }
     plan->judge(leader, *others);
+    for (const Scouted& other : *others) {
+      if (plan->unlike() == other.rank) why = ": " + difference(leader, other, scouting.trails());
+    }
   }
   Folding folding = plan->folding();
   if (!folding.folds())
-    tell("--fold: no rank of this program stands for another, so all ranks run");
+    tell("--fold: no rank of this program stands for another, so all ranks run" + why);
   folding.shares_tiers = shares_tiers(cluster);
   return folding;
 }

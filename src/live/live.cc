@@ -51,7 +51,11 @@ Result<LiveReport> run_folded(const LiveRequest& request, const Catalog& catalog
   }
   if (auto problem = run.start(cluster, catalog)) return *problem;
   if (auto problem = run.drive()) return *problem;
-  return run.report();
+  Result<LiveReport> report = run.report();
+  if (witness && report && report->status == 0 && !report->stopped) {
+    if (auto problem = witness->problem_at_end()) return *problem;
+  }
+  return report;
 }
 
 }  // namespace

@@ -21,6 +21,9 @@ class PlainWork final : public Work {
   Time copy(const Record& record) override {
     return Time::from_us(static_cast<std::int64_t>(record.word[0]));
   }
+  double straggling() const override { return for_each_doubling; }
+  double for_each_doubling = 0;  ///< of nodes, what kernels take longer
+
   void begin(std::uint64_t transfer, const Transfer& what, Time start) override {
     under_way_.insert({start + Time::from_us(what.bytes), transfer});
   }

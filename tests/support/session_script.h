@@ -5,8 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <random>
-#include <string_view>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -115,11 +116,20 @@ inline Script any_script() {
   return script;
 }
 
+/// A communicator as one who makes it names it, and the ranks that it is told to be of; empty: that is not told.
+struct Named {
+  std::string id, ranks;
+};
+/// By the place of who makes it in the script, and its number there.
+using Namer = std::function<Named(std::size_t, std::uint64_t)>;
+
+inline Named of_all(std::size_t, std::uint64_t) { return {"id", ""}; }
+
 /// Ranks speak in any order; what was written is heard before anybody is answered.
-/// @param members of the communicator that ranks say that they make, where they do
 inline Announced play(const Script& script, Session& session, std::mt19937& random,
-                      std::string_view members = {}) {
+                      const Namer& name_of = of_all) {
   std::vector<std::size_t> at(script.size(), 0);
+  std::vector<std::uint32_t> said(script.size(), 0);
   std::vector<bool> waits(script.size(), false);
   Announced told(script.size());
   for (std::size_t r = 0; r < script.size(); ++r)
@@ -132,14 +142,17 @@ inline Announced play(const Script& script, Session& session, std::mt19937& rand
     if (!speak.empty()) {
       const std::size_t r = speak[random() % speak.size()];
       Record record = script[r][at[r]++];
-      record.number = static_cast<std::uint32_t>(at[r] - 1);
       waits[r] = (record.flags & kAnswerWanted) != 0;
-      if (!members.empty() && record.number++ == 0) {
+      Named named{"id", ""};
+      if (record.act == Act::kMakeGroup) named = name_of(r, record.word[0]);
+      if (!named.ranks.empty()) {
         Record says = call(Act::kMembers, 0, 0);
+        says.number = said[r]++;
         says.word[0] = record.word[0];
-        RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, says, members));
+        RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, says, named.ranks));
       }
-      RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, record, "id"));
+      record.number = said[r]++;
+      RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, record, named.id));
       if (at[r] == script[r].size() && !waits[r]) session.lose(static_cast<std::uint32_t>(r));
     }
     const bool answer = speak.empty() || random() % 3 == 0;

@@ -71,9 +71,9 @@ class Sets {
   std::vector<std::uint32_t> parent_;
 };
 
-void join_all(Sets& sets, const Family& family, bool but_first) {
+void join_all(Sets& sets, const Family& family, bool but_first, bool but_last) {
   for (const std::vector<std::int32_t>& group : family.groups) {
-    for (std::size_t i = but_first ? 2 : 1; i < group.size(); ++i)
+    for (std::size_t i = but_first ? 2 : 1; i + (but_last ? 1 : 0) < group.size(); ++i)
       sets.join(static_cast<std::uint32_t>(group[i - 1]), static_cast<std::uint32_t>(group[i]));
   }
 }
@@ -86,6 +86,18 @@ bool adds_to(Sets& sets, const Family& family) {
       return sets.find(static_cast<std::uint32_t>(rank)) != first;
     });
   });
+}
+
+/// Null: not among them.
+const Scouted* of(const std::vector<Scouted>& witnesses, std::int32_t rank) {
+  const auto found = std::find_if(witnesses.begin(), witnesses.end(),
+                                  [rank](const Scouted& one) { return one.rank == rank; });
+  return found == witnesses.end() ? nullptr : &*found;
+}
+
+/// One that failed for want of others shows nothing: the run itself will.
+bool agree(const Scouted* a, const Scouted* b) {
+  return !a || !b || a->stepped != b->stepped || a->calls == b->calls;
 }
 
 }  // namespace
@@ -158,7 +170,7 @@ std::vector<FoldPlan::Together> FoldPlan::folded() const {
   for (const Together& one : together_) {
     const Family& family = families_[one.family];
     if (mixes(family) || !adds_to(sets, family)) continue;
-    join_all(sets, family, false);
+    join_all(sets, family, false, false);
     folded.push_back(one);
   }
   return folded;
@@ -173,27 +185,37 @@ std::vector<std::int32_t> FoldPlan::witnesses() const {
   return {witnesses.begin(), witnesses.end()};
 }
 
-void FoldPlan::judge(const Scouted& leader, const std::vector<Scouted>& witnesses) {
-  const auto of = [&](std::int32_t rank) -> const Scouted* {
-    const auto found = std::find_if(witnesses.begin(), witnesses.end(),
-                                    [rank](const Scouted& one) { return one.rank == rank; });
-    return found == witnesses.end() ? nullptr : &*found;
-  };
-  // One that failed for want of others shows nothing: the run itself will.
-  const auto agree = [](const Scouted* a, const Scouted* b) {
-    return !a || !b || a->stepped != b->stepped || a->calls == b->calls;
-  };
+std::vector<std::int32_t> FoldPlan::more_witnesses(const Scouted& leader,
+                                                   const std::vector<Scouted>& witnesses) const {
+  std::set<std::int32_t> more;
   for (const Together& one : folded()) {
     const std::vector<std::int32_t>& group = leaders_group(one.family);
-    const Scouted* const last = of(group.back());
+    const std::size_t size = group.size();
+    if (size < 4 || agree(&leader, of(witnesses, group.back())) ||
+        !agree(&leader, of(witnesses, group[size / 2])))
+      continue;
+    if (!of(witnesses, group[size - 2])) more.insert(group[size - 2]);
+  }
+  return {more.begin(), more.end()};
+}
+
+void FoldPlan::judge(const Scouted& leader, const std::vector<Scouted>& witnesses) {
+  for (const Together& one : folded()) {
+    const std::vector<std::int32_t>& group = leaders_group(one.family);
+    const Scouted* const last = of(witnesses, group.back());
     if (agree(&leader, last)) continue;
-    const bool others_agree = group.size() > 2 && agree(last, of(group[group.size() / 2]));
+    const std::size_t size = group.size();
+    const Scouted* const middle = of(witnesses, group[size / 2]);
+    const Scouted* const before_last = of(witnesses, group[size - 2]);
     const auto judged =
         std::find_if(together_.begin(), together_.end(),
                      [&](const Together& other) { return other.family == one.family; });
-    if (others_agree) {
+    if (size > 2 && agree(last, middle)) {
       judged->but_first = true;
+    } else if (size > 2 && before_last && agree(&leader, middle) && agree(&leader, before_last)) {
+      judged->but_last = true;
     } else {
+      if (!unlike_) unlike_ = group.back();
       apart_.push_back(one.family);
       together_.erase(judged);
     }
@@ -203,7 +225,8 @@ void FoldPlan::judge(const Scouted& leader, const std::vector<Scouted>& witnesse
 /// By rank, the number of its kind.
 std::vector<std::uint32_t> FoldPlan::alike() const {
   Sets sets(ranks_);
-  for (const Together& one : folded()) join_all(sets, families_[one.family], one.but_first);
+  for (const Together& one : folded())
+    join_all(sets, families_[one.family], one.but_first, one.but_last);
   std::vector<std::uint32_t> numbers(ranks_), by_first(ranks_, ranks_);
   std::uint32_t kinds = 0;
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {

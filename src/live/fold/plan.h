@@ -27,9 +27,14 @@ class FoldPlan {
   /// Members of the first rank's groups that show whether those of a family are alike: of each the last and one in the
   /// middle.
   std::vector<std::int32_t> witnesses() const;
-  /// What those called. Where all but the first of a group are alike (it prints, or reads for the others), it stands for itself;
-  /// where no two are, all are there.
+  /// Who besides has to be seen: where the last one alone may be unlike, the one before it.
+  std::vector<std::int32_t> more_witnesses(const Scouted& leader,
+                                           const std::vector<Scouted>& witnesses) const;
+  /// What those called. Where all but the first of a group are alike (it prints, or reads for the others), or all but the last (it
+  /// has the rest of what is split), that one stands for itself; else all are there.
   void judge(const Scouted& leader, const std::vector<Scouted>& witnesses);
+  /// The first of those that called other things than the first rank, for which a family is not folded.
+  std::optional<std::int32_t> unlike() const { return unlike_; }
   /// Who is there, and who is like whom. Empty if nobody stands for another.
   Folding folding() const;
 
@@ -37,7 +42,7 @@ class FoldPlan {
   explicit FoldPlan(std::uint32_t ranks) : ranks_(ranks) {}
   struct Together {
     std::size_t family = 0;
-    bool but_first = false;  // the first of each group is like no other
+    bool but_first = false, but_last = false;  // of each group that one is like no other
   };
   bool mixes(const Family& family) const;
   const std::vector<std::int32_t>& leaders_group(std::size_t family) const;
@@ -49,6 +54,7 @@ class FoldPlan {
   std::vector<Family> families_;
   std::vector<std::size_t> apart_;  // families whose ranks do different things
   std::vector<Together> together_;  // those that may be alike, the smaller groups first
+  std::optional<std::int32_t> unlike_;
 };
 
 }  // namespace flopcast::live

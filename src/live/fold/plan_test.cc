@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "support/session_script.h"
+
 namespace flopcast::live {
 namespace {
 
@@ -119,6 +121,24 @@ TEST(LiveFoldPlan, WhereWitnessesCallOtherThingsAllAreThere) {
   }
   plan->judge(leader, witnesses);
   EXPECT_FALSE(plan->folding().folds());
+  EXPECT_EQ(plan->unlike(), 7);
+}
+
+TEST(LiveFoldPlan, TheFirstCallInWhichRanksDifferIsNamed) {
+  Trails trails;
+  const auto mark = [&trails](const char* name) { return *trails.mark(test::kernel(0, 1), name); };
+  Scouted one, other;
+  other.rank = 7;
+  one.calls[0] = {mark("a"), mark("b")};
+  other.calls[0] = {mark("a"), mark("x")};
+  EXPECT_EQ(difference(one, other, trails), "call 2 is b in rank 0 and x in rank 7");
+  other.calls[0].pop_back();
+  EXPECT_EQ(difference(one, other, trails), "call 2 is b in rank 0, and rank 7 makes none");
+  one.calls[0].pop_back();
+  other.calls[4] = {mark("y")};
+  EXPECT_EQ(difference(one, other, trails), "call 1 is y in rank 7, and rank 0 makes none");
+  one.calls[4] = other.calls[4];
+  EXPECT_EQ(difference(one, other, trails), "");
 }
 
 TEST(LiveFoldPlan, AFirstRankThatDoesMoreStandsForItself) {
@@ -133,6 +153,35 @@ TEST(LiveFoldPlan, AFirstRankThatDoesMoreStandsForItself) {
   const Folding folding = plan->folding();
   EXPECT_NE(folding.alike[0], folding.alike[1]);
   EXPECT_EQ(folding.alike[1], folding.alike[7]);
+}
+
+/// Of eight, as many as say so have something that the others have not.
+Folding planned_where_the_last_differ(std::int32_t odd) {
+  const auto seen_by = [odd](std::int32_t rank) {
+    Scouted scouted = Mesh{1, 8, 1}.seen_by(rank);
+    if (rank >= 8 - odd) scouted.calls[0].push_back({Act::kCopy, 1, 8, 0});
+    return scouted;
+  };
+  Result<FoldPlan> plan = FoldPlan::make(8, seen_by(0), Fold::kAuto);
+  EXPECT_TRUE(plan);
+  std::vector<Scouted> witnesses;
+  for (const std::int32_t rank : plan->witnesses()) witnesses.push_back(seen_by(rank));
+  const Ranks more = plan->more_witnesses(seen_by(0), witnesses);
+  EXPECT_EQ(more, odd == 0 || odd > 3 ? Ranks() : Ranks({6}));
+  for (const std::int32_t rank : more) witnesses.push_back(seen_by(rank));
+  plan->judge(seen_by(0), witnesses);
+  return plan->folding();
+}
+
+TEST(LiveFoldPlan, ALastRankThatHasTheRestStandsForItself) {
+  const Folding folding = planned_where_the_last_differ(1);
+  EXPECT_EQ(folding.alike[0], folding.alike[6]);
+  EXPECT_NE(folding.alike[0], folding.alike[7]);
+  EXPECT_EQ(there_in(folding), Ranks({0, 3, 6, 7}));
+}
+
+TEST(LiveFoldPlan, WhereMoreThanTheLastDifferAllAreThere) {
+  for (const std::int32_t odd : {2, 3}) EXPECT_FALSE(planned_where_the_last_differ(odd).folds());
 }
 
 TEST(LiveFoldPlan, WhereOnlyTheGroupOfAllTellsWhoSendsToWhomAllAreThere) {

@@ -1,5 +1,7 @@
 #include "live/fold/scout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -12,6 +14,32 @@ namespace {
 constexpr std::string_view kOptimizerStep = "Optimizer.step#";
 
 }  // namespace
+
+std::string difference(const Scouted& a, const Scouted& b, const Trails& trails) {
+  std::set<std::uint32_t> threads;
+  for (const Scouted* const one : {&a, &b}) {
+    for (const auto& [thread, calls] : one->calls) threads.insert(thread);
+  }
+  for (const std::uint32_t thread : threads) {
+    const auto of = [thread](const Scouted& one) {
+      const auto found = one.calls.find(thread);
+      return found == one.calls.end() ? std::vector<CallMark>() : found->second;
+    };
+    const std::vector<CallMark> left = of(a), right = of(b);
+    const auto [at, other] = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
+    const auto call = at - left.begin() + 1;
+    if (at != left.end() && other != right.end()) {
+      return fmt::format("call {} is {} in rank {} and {} in rank {}", call, trails.words_of(*at),
+                         a.rank, trails.words_of(*other), b.rank);
+    }
+    const bool is_left = at != left.end();
+    if (!is_left && other == right.end()) continue;
+    return fmt::format("call {} is {} in rank {}, and rank {} makes none", call,
+                       trails.words_of(is_left ? *at : *other), is_left ? a.rank : b.rank,
+                       is_left ? b.rank : a.rank);
+  }
+  return "";
+}
 
 void Scout::came(std::int32_t rank) {
   all_.emplace_back();

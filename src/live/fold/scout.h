@@ -31,6 +31,9 @@ struct Scouted {
   bool gone = false;
 };
 
+/// The first call in which two differ: "call 7 is a copy of 4 bytes in rank 0, and rank 3 makes none".
+std::string difference(const Scouted& a, const Scouted& b, const Trails& trails);
+
 /// Hears a run whose ranks are alone.
 class Scout final : public SessionListener {
  public:

@@ -84,13 +84,41 @@ void Witness::hold_first(Calls& calls, std::uint32_t number) {
 
 Diagnostic Witness::difference(std::uint64_t call, const CallMark& a, std::int32_t rank_a,
                                const CallMark& b, std::int32_t rank_b) const {
+  return unlike(rank_a, rank_b,
+                fmt::format("call {} of theirs is {} in rank {} and {} in rank {}", call + 1,
+                            trails_.words_of(a), rank_a, trails_.words_of(b), rank_b));
+}
+
+Diagnostic Witness::unlike(std::int32_t rank_a, std::int32_t rank_b, std::string_view what) const {
   return {
       ErrorCode::kNoAnswer, "live run",
-      fmt::format("ranks {} and {} stand for others that are like both, and they are not alike: "
-                  "call {} of theirs is {} in rank {} and {} in rank {}",
-                  std::min(rank_a, rank_b), std::max(rank_a, rank_b), call + 1, trails_.words_of(a),
-                  rank_a, trails_.words_of(b), rank_b),
+      fmt::format("ranks {} and {} stand for others that are like both, and they are not alike: {}",
+                  std::min(rank_a, rank_b), std::max(rank_a, rank_b), what),
       "fold less: --fold dp, or --fold off"};
+}
+
+std::optional<Diagnostic> Witness::problem_at_end() const {
+  for (const auto& [key, calls] : calls_) {
+    const std::uint32_t number = key.first;
+    std::vector<std::pair<std::uint64_t, std::int32_t>> counts;  // with the rank
+    for (std::size_t i = 0; i < folding_.alike.size(); ++i) {
+      const auto rank = static_cast<std::int32_t>(i);
+      const bool is_held = rank != kFirst || there_[number] < 3;
+      if (folding_.alike[i] != number || !folding_.there[i] || !is_held) continue;
+      const auto come = calls.come.find(rank);
+      counts.emplace_back(come == calls.come.end() ? 0 : come->second, rank);
+      if (rank == kFirst) counts.back().first += calls.ahead.size();
+    }
+    const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+    if (counts.empty() || least->first == most->first) continue;
+    const std::uint64_t call = least->first, all = calls.gone + calls.made.size();
+    const CallMark& mark =
+        call < all ? calls.made[call - calls.gone].first : calls.ahead[call - all];
+    return unlike(most->second, least->second,
+                  fmt::format("call {} of theirs is {} in rank {}, and rank {} makes none",
+                              call + 1, trails_.words_of(mark), most->second, least->second));
+  }
+  return std::nullopt;
 }
 
 }  // namespace flopcast::live

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ class Witness final : public SessionListener {
 
   /// The first call in which two ranks differ that stand for the same.
   const std::optional<Diagnostic>& problem() const { return problem_; }
+  /// Of a run that has ended well: the first call that one made and another that stands for the same never did.
+  std::optional<Diagnostic> problem_at_end() const;
 
   void came(std::int32_t rank) override { ranks_.push_back(rank); }
   void took(std::uint32_t process, std::uint32_t thread, const Record& record,
@@ -43,6 +46,7 @@ class Witness final : public SessionListener {
   void forget(Calls& calls) const;
   Diagnostic difference(std::uint64_t call, const CallMark& a, std::int32_t rank_a,
                         const CallMark& b, std::int32_t rank_b) const;
+  Diagnostic unlike(std::int32_t rank_a, std::int32_t rank_b, std::string_view what) const;
 
   const Folding& folding_;
   std::vector<std::size_t> there_,

@@ -27,6 +27,10 @@ class LiveWitness : public testing::Test {
   std::string problem() const {
     return witness_->problem() ? witness_->problem()->text() : std::string();
   }
+  std::string problem_at_end() const {
+    const auto problem = witness_->problem_at_end();
+    return problem ? problem->text() : std::string();
+  }
 
  private:
   Folding folding_;
@@ -63,6 +67,29 @@ TEST_F(LiveWitness, TheFirstRankIsHeldAgainstTheOnlyOther) {
   calls(0, {"a", "prints"});
   calls(1, {"a", "b"});
   EXPECT_NE(problem().find("ranks 0 and 7 stand for others"), std::string::npos);
+}
+
+TEST_F(LiveWitness, ACallThatOnlyOneHasMadeAtTheEndIsNamed) {
+  come({0, 3, 7});
+  calls(0, {"a", "prints"});
+  calls(1, {"a", "b"});
+  calls(2, {"a"});
+  EXPECT_EQ(problem(), "");
+  EXPECT_NE(problem_at_end().find("ranks 3 and 7 stand for others"), std::string::npos);
+  EXPECT_NE(problem_at_end().find("call 2 of theirs is b in rank 3, and rank 7 makes none"),
+            std::string::npos);
+  calls(2, {"b"});
+  EXPECT_EQ(problem_at_end(), "");
+  calls(1, {"c"}, 5);  // a thread of its own
+  EXPECT_NE(problem_at_end().find("is c in rank 3, and rank 7 makes none"), std::string::npos);
+}
+
+TEST_F(LiveWitness, OfTwoTheFirstRankIsHeldAtTheEnd) {
+  come({0, 7});
+  calls(0, {"a", "b"});
+  calls(1, {"a"});
+  EXPECT_NE(problem_at_end().find("call 2 of theirs is b in rank 0, and rank 7 makes none"),
+            std::string::npos);
 }
 
 TEST_F(LiveWitness, WhoStandsForNobodyMayDoWhatHeWants) {

@@ -1,6 +1,8 @@
 """Time as scripts see it in a live run (docs/theory/live.md, "Clock")."""
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,46 @@ def test_a_seed_that_nobody_gave_is_the_ranks_own_in_every_run(live, tmp_path):
         seen.append([(tmp_path / name / str(rank)).read_text() for rank in range(2)])
     assert seen[0] == seen[1]
     assert seen[0][0] != seen[0][1]
+
+
+# One looks each second whether it is to end, as PyTorch's heartbeat monitor does; the other is the same thread of a program's.
+MONITORS = """
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+int looks[2];
+template <int I> void look() {
+  std::mutex lock;
+  std::condition_variable end;
+  std::unique_lock guard(lock);
+  for (;; ++looks[I]) end.wait_for(guard, std::chrono::seconds(1));
+}
+namespace c10d {
+struct Monitor { void loop() { look<0>(); } };
+}
+struct Own { void loop() { look<1>(); } };
+extern "C" void start() {
+  static c10d::Monitor monitor;
+  static Own own;
+  std::thread(&c10d::Monitor::loop, &monitor).detach();
+  std::thread(&Own::loop, &own).detach();
+}
+extern "C" int looked(int which) { return looks[which]; }
+"""
+
+
+def test_helpers_are_known_where_pytorch_brings_the_start_of_threads_itself(live, tmp_path):
+    compiler = shutil.which("c++")
+    if not compiler:
+        pytest.skip("there is no c++")
+    (tmp_path / "monitors.cc").write_text(MONITORS)
+    # PyTorch 2.6 has a copy of libstdc++'s in libtorch.so.
+    flags = ["-std=c++17", "-shared", "-fPIC", "-pthread", "-static-libstdc++", "-Wl,--exclude-libs,ALL", "-Wl,-Bsymbolic"]
+    subprocess.run([compiler, *flags, "-o", tmp_path / "libtorch.so", tmp_path / "monitors.cc"], check=True)
+    script = "import ctypes, sys, time\nlibrary = ctypes.CDLL(sys.argv[1])\nlibrary.start()\ntime.sleep(1000)\n"
+    done = live.script(tmp_path, script + "print(library.looked(0), library.looked(1))\n", tmp_path / "libtorch.so")
+    helper, own = map(int, done.stdout.split())
+    assert helper < 100
+    assert own == pytest.approx(1000, abs=1)

@@ -14,14 +14,19 @@ def of_ranks(live, folder, ranks, *words):
     return done, report, {rank["rank"]: rank for rank in report["ranks"]}
 
 
-def agree(live, folder, ranks, *script):
-    """What a folded run says of each rank that ran is what the whole run says. @return the folded run"""
-    done, folded, some = of_ranks(live, folder, ranks, "--fold", "auto", SCRIPT, *script)
-    whole_done, _, every = of_ranks(live, folder, ranks, SCRIPT, *script)
-    assert set(every) == set(range(ranks))
+def are_as_in(every, some):
+    """What a folded run says of each rank that ran is what the whole run says."""
     for number, rank in some.items():
         for field in ("steps", "kernels", "peak_memory_bytes"):
             assert rank.get(field) == every[number].get(field), (number, field)
+
+
+def agree(live, folder, ranks, *script):
+    """@return the folded run"""
+    done, folded, some = of_ranks(live, folder, ranks, "--fold", "auto", SCRIPT, *script)
+    whole_done, _, every = of_ranks(live, folder, ranks, SCRIPT, *script)
+    assert set(every) == set(range(ranks))
+    are_as_in(every, some)
     assert done.stdout == whole_done.stdout
     return done, folded, some
 
@@ -46,6 +51,70 @@ def test_a_rank_that_comes_to_differ_ends_the_run_by_name(live):
     assert "ranks 2 and 3 stand for others that are like both, and they are not alike" in done.stderr
     assert "77" in done.stderr  # the product's shape
     assert "--fold off" in done.stderr
+
+
+TENSORS = """
+import os, torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+torch.cuda.set_device(device)
+dist.init_process_group("nccl")
+mesh = init_device_mesh("cuda", (dist.get_world_size() // 2, 2), mesh_dim_names=("dp", "tp"))
+layer = torch.nn.Linear(512, 512, device=device)
+optimizer = torch.optim.SGD(layer.parameters())
+for step in range(3):
+    y = layer(torch.randn(64, 512, device=device))
+    dist.all_reduce(y.detach(), group=mesh["tp"].get_group())
+    y.sum().backward()
+    for parameter in layer.parameters():
+        dist.all_reduce(parameter.grad, group=mesh["dp"].get_group())
+    optimizer.step()
+torch.cuda.synchronize()
+"""
+
+
+def test_data_alone_is_folded_where_that_is_asked_for(live, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(TENSORS)
+    _, _, every = of_ranks(live, tmp_path, 8, script)
+    _, folded, ranks = of_ranks(live, tmp_path, 8, "--fold", "auto", script)
+    assert [one["ranks"] for one in folded["folded"]] == ["0-7"]
+    are_as_in(every, ranks)
+    _, folded, ranks = of_ranks(live, tmp_path, 8, "--fold", "dp", script)
+    assert [one["ranks"] for one in folded["folded"]] == ["0-6/2", "1-7/2"]
+    assert len(ranks) < 8
+    are_as_in(every, ranks)
+
+
+KILLED = """
+import os, signal, sys, torch, torch.distributed as dist
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+torch.cuda.set_device(device)
+dist.init_process_group("nccl")
+layer = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64, device=device))
+optimizer = torch.optim.SGD(layer.parameters())
+for step in range(3):
+    layer(torch.randn(64, 64, device=device)).sum().backward()
+    optimizer.step()
+    if step == 1 and dist.get_rank() == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_rank_that_stands_for_others_and_is_killed_ends_the_run(live, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(KILLED)
+    done = live.run("--fold", "auto", *TWO_NODES, script, ranks=4, expect=137)
+    assert "rank 3 was ended by signal 9" in done.stderr
+    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(script) in read(path)]
+    assert left == []
+
+
+def read(path):
+    try:
+        return path.read_text()
+    except OSError:
+        return ""  # has ended
 
 
 TRAINS_NOTHING = """

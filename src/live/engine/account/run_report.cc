@@ -28,7 +28,7 @@ RunReporter::RunReporter(const Cluster& cluster, std::string label, bool timelin
 }
 
 void RunReporter::take(Session& session, Time before) {
-  passed_ = session.present();
+  passed_ = session.passed();
   for (const ToldTask& told : session.take_settled(before)) {
     const Processor& on = session.run().processor(told.task.processor);
     const std::string_view name = session.name_of(told.task.name);
@@ -40,7 +40,7 @@ void RunReporter::take(Session& session, Time before) {
 LiveReport RunReporter::report(const ClusterWork& work, const Session& session) const {
   LiveReport report;
   report.cluster = label_;
-  report.virtual_time = std::max(account_.end(), session.present());
+  report.virtual_time = std::max(account_.end(), session.passed());
   report.tasks = account_.tasks();
   report.ranks = account_.ranks();
   report.coverage = listed(work.kernels().by_basis());

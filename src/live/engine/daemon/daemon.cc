@@ -409,13 +409,10 @@ bool Daemon::is_quiet(const Leap& leap) {
                       [](const auto& peer) { return is_leaving(*peer); });
 }
 
-/// What watchdogs are told next has happened by the time that they see.
+/// Watchdogs' clocks go on where nobody lets them look, too.
 void Daemon::show_present() {
-  const Time present = session_.present();
-  if (present == present_) return;
-  present_ = present;
-  for (const auto& peer : peers_) {
-    if (peer->region) show(*peer, present);
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
+    if (peers_[p]->region) show(*peers_[p], session_.present(p));
   }
 }
 
@@ -483,7 +480,6 @@ std::optional<Diagnostic> Daemon::step() {
   const bool frozen = std::chrono::steady_clock::now() < frozen_until_;
   const std::vector<SessionAnswer> answers =
       frozen ? std::vector<SessionAnswer>() : session_.advance();
-  show_present();
   heard = tell_guests() || heard;
   for (const SessionAnswer& one : answers) {
     give(peers_[one.process]->region->rings[one.thread], one);
@@ -500,6 +496,7 @@ std::optional<Diagnostic> Daemon::step() {
   // Processes go seldom, and asking costs a call each.
   if (now - looked_ > kLookWhoIsGoneAfter) {
     looked_ = now;
+    show_present();
     look_who_is_gone();
     look_who_has_stopped();
   }

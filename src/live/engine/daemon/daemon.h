@@ -148,14 +148,13 @@ class Daemon {
   std::mutex lock_;
   std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
   std::vector<std::unique_ptr<Peer>> children_;   ///< under the lock: about to be started by others
-  std::chrono::steady_clock::time_point looked_;  ///< who is gone
+  std::chrono::steady_clock::time_point looked_;  ///< who is gone, and how far watchdogs see
   std::chrono::steady_clock::time_point went_on_ =
       std::chrono::steady_clock::now();  ///< something was heard or answered
   Quiet quiet_;
   /// Since when nothing was heard, and what had been until then.
   std::optional<std::pair<std::chrono::steady_clock::time_point, std::uint64_t>> quiet_at_;
   std::chrono::steady_clock::time_point frozen_until_;  ///< a process has failed: nothing goes on
-  Time present_;                                        ///< as watchdogs see it
   std::optional<std::uint32_t> looking_;                ///< process whose watchdogs are waited for
   /// Threads that run as far as they have said, and have not run since: by process and ring.
   std::map<std::pair<std::uint32_t, std::uint32_t>, StoppedThread> stopped_;

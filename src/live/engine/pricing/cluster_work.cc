@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/numeric/clock.h"
-#include "flopcast/machine/training.h"
 
 namespace flopcast::live {
 namespace {
@@ -39,8 +38,7 @@ Result<ClusterWork> ClusterWork::make(const Cluster& cluster, const Catalog& cat
   if (!known) return known.error();
   const Conditions conditions{known->attention_share, machine->power_share(known->power_exponent)};
   return ClusterWork(KernelPrices(*machine, std::move(*rates), conditions, std::move(*table)),
-                     std::move(*transfers), cluster.chip.host_bandwidth * kPinnedShare,
-                     known->contention);
+                     std::move(*transfers), cluster.chip.host_bandwidth * kPinnedShare, *known);
 }
 
 Time ClusterWork::kernel(const Record& record, std::string_view signature) {

@@ -1,6 +1,7 @@
 // The work of a live run on a cluster of the catalogue.
 #pragma once
 
+#include "flopcast/machine/training.h"
 #include "live/engine/pricing/kernels.h"
 #include "live/engine/pricing/transfers.h"
 #include "live/engine/session/work.h"
@@ -17,6 +18,7 @@ class ClusterWork final : public Work {
   Time copy(const Record& record) override;
   Time alone(const Transfer& what) override { return transfers_.alone(what); }
   double contention() const override { return contention_; }
+  double straggling() const override { return straggling_; }
   void begin(std::uint64_t transfer, const Transfer& what, Time start) override;
   std::optional<Time> next_end() override { return transfers_.next_end(); }
   std::vector<std::pair<std::uint64_t, Time>> advance(Time until) override {
@@ -29,16 +31,18 @@ class ClusterWork final : public Work {
 
  private:
   ClusterWork(KernelPrices kernels, Transfers transfers, BytesPerSecond host_link,
-              double contention)
+              const TrainingConstants& known)
       : kernels_(std::move(kernels)),
         transfers_(std::move(transfers)),
         host_link_(host_link),
-        contention_(contention) {}
+        contention_(known.contention),
+        straggling_(known.straggler) {}
 
   KernelPrices kernels_;
   Transfers transfers_;
   BytesPerSecond host_link_;  ///< between a chip and its host
   double contention_ = 0;     ///< share of a chip's computing that transfers beside it take
+  double straggling_ = 0;     ///< for each doubling of the nodes that wait for each other
   std::optional<Diagnostic> problem_;
 };
 

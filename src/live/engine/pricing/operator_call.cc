@@ -70,6 +70,8 @@ std::optional<OperatorTensor> tensor_of(std::string_view word) {
   word = cut(values, '@');
   if (!values.empty() && !(tensor.values = values_of(values))) return std::nullopt;
   if (!read_type(cut(word, ':'), tensor)) return std::nullopt;
+  std::string_view shared = word;
+  word = cut(shared, '!');
   while (!word.empty()) {
     std::string_view size = cut(word, 'x');
     const bool repeats = size.ends_with('~');
@@ -80,6 +82,10 @@ std::optional<OperatorTensor> tensor_of(std::string_view word) {
     tensor.elements *= static_cast<double>(*value);
     if (!repeats) tensor.touched *= static_cast<double>(*value);
   }
+  const auto elements = shared.empty() ? 0 : parse_whole(shared);
+  if (!elements || *elements < 0 || static_cast<double>(*elements) > tensor.touched)
+    return std::nullopt;
+  tensor.shared = static_cast<double>(*elements);
   return tensor;
 }
 

@@ -23,8 +23,10 @@ struct OperatorTensor {
   std::string_view name;            ///< of an extension's argument
   std::optional<std::vector<double>> values;  ///< of a small one of integers, where they are known
   double touched = 1;  ///< elements that lie in memory: less where it was expanded
+  double shared = 0;   ///< of those: another input's as well, which counts them
   /// What reading or writing all of it moves.
   double bytes() const { return touched * element_bytes; }
+  double shared_bytes() const { return shared * element_bytes; }
   std::int64_t last() const { return sizes.empty() ? 1 : sizes.back(); }  ///< the innermost size
 };
 

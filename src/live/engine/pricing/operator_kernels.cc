@@ -63,15 +63,30 @@ double written_bytes(const OperatorCall& call, Counting counting) {
   return largest;
 }
 
+/// Whether results go where it was told to, which PyTorch has behind its other inputs.
+bool writes_out(const OperatorCall& call) {
+  return call.overload == "out" || call.overload.ends_with("_out");
+}
+
 /// Of the inputs that the call overwrites without looking. Only an operator in place looks.
 double overwritten_bytes(const OperatorCall& call, Counting counting) {
   if (call.extension()) return call.changed_bytes();
-  const bool out = call.overload == "out" || call.overload.ends_with("_out");
-  if (counting != kCopies && !out) return 0;
+  if (counting != kCopies && !writes_out(call)) return 0;
   if (call.name == "_foreach_copy_" && call.outputs.empty() && !call.inputs.empty())
     return first_list_bytes(call);
   double bytes = 0;
   for (const std::size_t input : call.changed) bytes += call.inputs[input].bytes();
+  return bytes;
+}
+
+/// Of the inputs that are read side by side, so that what is in two of them is read once. A copy of several reads one after
+/// the other.
+double read_together_bytes(const OperatorCall& call, Counting counting) {
+  if (call.extension() || (counting != kPointwise && counting != kMoves)) return 0;
+  const std::size_t results = writes_out(call) ? call.outputs.size() : 0;
+  double bytes = 0;
+  for (std::size_t i = 0; i + results < call.inputs.size(); ++i)
+    bytes += call.inputs[i].shared_bytes();
   return bytes;
 }
 
@@ -113,7 +128,8 @@ Moved moved_by_rows(const OperatorCall& call, const OperatorRule& rule, Moved on
 Moved moved_by(const OperatorCall& call, const OperatorRule& rule) {
   const Counting counting = rule.counting.value_or(kMoves);
   const double written = written_bytes(call, counting);
-  const double read = call.read_bytes() - overwritten_bytes(call, counting);
+  const double read =
+      call.read_bytes() - overwritten_bytes(call, counting) - read_together_bytes(call, counting);
   const double key = call.inputs.empty() ? 0 : call.inputs[0].element_bytes;
   const double keys = call.inputs.empty() ? 0 : call.inputs[0].bytes();
   switch (counting) {

@@ -169,6 +169,7 @@ Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
   will_be_watched(called);
   run.keep(arrival);
   meeting.come.push_back(comer);
+  process.nodes = std::max(process.nodes, nodes_of(groups[member.group]));
   // What is sent is what goes, whichever side has come first.
   if (op_of(comer.op) == Collective::kSend) meeting.what.bytes = comer.bytes;
   Transfer own = meeting.what;

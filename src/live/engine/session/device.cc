@@ -1,5 +1,6 @@
 // Streams and events of a device: what is put on them, and what waits for what.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "live/engine/session/state.h"
@@ -75,8 +76,13 @@ Question Session::State::span_of(const Process& process, const Record& record) {
 }
 
 /// A kernel beside a transfer has less of the chip. Which kernels those are is not known when they are launched: the
-/// next ones after the call, until the thread waits.
+/// next ones after the call, until the thread waits. And where chips of many nodes wait for each other, the slowest sets the pace.
 Time Session::State::slowed(Process& process, Time alone) const {
+  if (process.nodes > 1) {
+    const double doublings = std::log2(static_cast<double>(process.nodes));
+    alone.ps +=
+        static_cast<std::int64_t>(static_cast<double>(alone.ps) * work.straggling() * doublings);
+  }
   const double share = work.contention();
   const auto whole = static_cast<std::int64_t>(static_cast<double>(alone.ps) / (1 - share));
   const Time beside{std::min(whole, process.beside.ps)};

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "live/engine/session/state.h"
@@ -45,6 +46,17 @@ std::optional<Diagnostic> Session::State::tell_members(Process& process, const R
     return wrong_group(process, "makes a communicator of ranks that the run does not have");
   process.told_members[record.word[0]] = std::move(*ranks);
   return std::nullopt;
+}
+
+/// Of one whose ranks are known: those that call have made it together.
+std::uint32_t Session::State::nodes_of(Group& group) const {
+  if (group.nodes > 0) return group.nodes;
+  std::set<std::uint32_t> nodes;
+  for (const std::int32_t rank : group.ranks) {
+    if (rank < 0) return 1;
+    nodes.insert(static_cast<std::uint32_t>(rank) / devices_of_node);
+  }
+  return group.nodes = static_cast<std::uint32_t>(nodes.size());
 }
 
 /// Its ranks as far as they are known, and how many of them are there.

@@ -24,6 +24,7 @@ class FuzzedWork final : public Work {
     return time_of(static_cast<std::uint64_t>(what.bytes));
   }
   double contention() const override { return 0.2; }
+  double straggling() const override { return 0.01; }
   void begin(std::uint64_t transfer, const Transfer& what, Time start) override {
     under_way_.emplace_back(transfer, start + alone(what));
   }

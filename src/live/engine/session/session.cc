@@ -329,10 +329,11 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
   const bool settled = std::all_of(about.begin(), about.end(),
                                    [this](GrowingTask task) { return run.settled(task); });
   const bool known = kind != Question::Kind::kUse && settled;
-  // A helper is told how far the run has come.
-  const Time by = thread.helper && known ? threads_until(nullptr) : thread.clock;
-  const bool ended = settled && std::all_of(about.begin(), about.end(),
-                                            [&](GrowingTask task) { return run.end(task) <= by; });
+  const auto is_over = [&](GrowingTask task) {
+    const Time end = run.end(task);
+    return thread.helper ? is_seen(processes[thread.process], end) : end <= thread.clock;
+  };
+  const bool ended = settled && std::all_of(about.begin(), about.end(), is_over);
   // What is not settled hangs on something that has not happened by then.
   if (!known && !thread.helper && anybody_before(thread.clock, &thread)) return std::nullopt;
   if (!known && !thread.helper) {
@@ -340,12 +341,10 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
     const std::optional<Time> end = work.next_end();
     if (end && *end <= thread.clock) return std::nullopt;
   }
-  if (thread.helper && ended) {
-    for (const GrowingTask task : about) shown = std::max(shown, run.end(task));
-  }
   if (kind == Question::Kind::kUse) {
     const Question& asked = thread.question;
-    answer.value = use_of(asked.chip, asked.what, asked.which, thread.helper ? come_to() : by);
+    answer.value =
+        use_of(asked.chip, asked.what, asked.which, thread.helper ? come_to() : thread.clock);
     return answer;
   }
   if (kind == Question::Kind::kEnded) {
@@ -378,7 +377,7 @@ bool Session::State::let_go_on(Thread& thread, SessionAnswer& answer) {
   if (!is_next(thread, at)) return false;
   const Leap leap{std::max(at, passed) - passed, !sleeps, heard};
   if (is_quiet && may_be_woken() && !is_quiet(leap)) return false;
-  if (!watched_until(at)) return false;
+  if (!watched_until(at) || !watchdogs_see(processes[thread.process], at)) return false;
   passed = std::max(passed, at);
   answer.at = at;
   if (sleeps) return true;
@@ -396,8 +395,9 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
     if (!has_turn(thread, thread.clock)) return false;
     answer.at = thread.clock;
   } else if (thread.doing == Doing::kWaits && run.settled(thread.last)) {
-    if (!has_turn(thread, run.end(thread.last))) return false;
-    thread.clock = run.end(thread.last);
+    const Time end = run.end(thread.last);
+    if (!has_turn(thread, end) || !watchdogs_see(processes[process], end)) return false;
+    thread.clock = end;
     answer.at = thread.clock;
     answer.value = std::exchange(thread.value, 0);
   } else if (thread.doing == Doing::kSettles) {
@@ -433,6 +433,11 @@ bool Session::State::answer_what_can_be(std::vector<SessionAnswer>& answers) {
   return any;
 }
 
+bool Session::State::anybody_runs() const {
+  return std::any_of(actors.begin(), actors.end(),
+                     [](const Thread* thread) { return thread->doing == Doing::kRuns; });
+}
+
 /// Some process only idles: for something outside the run, after which it may go on. A child, or one with children, that
 /// waits where other processes of the run wake it does not.
 bool Session::State::anybody_outside() const {
@@ -454,12 +459,11 @@ bool Session::State::anybody_outside() const {
 /// nobody runs does not depend on who came first, so neither does this.
 /// @return whether something can happen now that could not before
 bool Session::State::let_settlers_be_late() {
-  if (looking || anybody_outside()) return false;
+  if (looking || anybody_runs() || anybody_outside()) return false;
   Time next = work.next_end().value_or(Time::max());
   std::vector<Thread*> settlers;
   for (Process& process : processes) {
     for (auto& [number, thread] : process.threads) {
-      if (thread.doing == Doing::kRuns && !thread.helper) return false;
       if (thread.doing == Doing::kSettles) {
         settlers.push_back(&thread);
       } else if (const auto at = acts_at(thread)) {
@@ -486,6 +490,7 @@ std::vector<SessionAnswer> Session::advance() {
       moved = state_->answer_what_can_be(answers) || moved;
     }
   } while (answers.empty() && state_->let_settlers_be_late());
+  if (answers.empty()) state_->show_who_stands();
   for (const SessionAnswer& answer : answers) {
     if (state_->listener && (answer.status != 0 || answer.value != 0))
       state_->listener->answered(answer);
@@ -637,9 +642,11 @@ std::string Session::deadlock(bool idle_too) const {
   return state_->deadlock();
 }
 
-Time Session::present() const {
-  return std::min(std::max(state_->passed, state_->shown), state_->look_at);
+Time Session::present(std::uint32_t process) const {
+  return state_->seen_by_watchdogs(state_->processes[process]);
 }
+
+Time Session::passed() const { return state_->passed; }
 
 GrowingRun& Session::run() { return state_->run; }
 std::string_view Session::name_of(std::uint32_t name) const { return state_->names[name]; }

@@ -126,9 +126,11 @@ class Session {
   /// @param listener lives as long as the session, or until another takes its place; null: nobody
   void set_listener(SessionListener* listener);
 
-  /// The run's time as threads in real time are to see it: what they were told has happened by then, and no call's
-  /// time-out has been passed over.
-  Time present() const;
+  /// The run's time as watchdogs of a process are to see it: what ends by then they are told of, and no call's time-out has
+  /// been passed over.
+  Time present(std::uint32_t process) const;
+  /// Nothing happens before any more.
+  Time passed() const;
 
   /// Before the first process comes: which ranks are there.
   void set_folding(Folding folding);

@@ -350,9 +350,58 @@ TEST(LiveSession, HelpersHoldNobodyUpAndAreToldHowFarItIs) {
   EXPECT_EQ(one.answer().value, 0u);
   one.say(with_event(Act::kWaitEvent, 1));
   EXPECT_EQ(one.answer().at, us(108));
+  EXPECT_EQ(one.session.horizon(), us(108));
+  // The program runs, and might learn of the answer sooner or later: it comes when all stands still, or much later.
+  one.say(question, 1);
+  EXPECT_EQ(one.answer().value, 0u);
+  one.say(call(Act::kIdle, 0, 0));
+  EXPECT_TRUE(one.session.advance().empty());
   one.say(question, 1);
   EXPECT_EQ(one.answer().value, 1u);
-  EXPECT_EQ(one.session.horizon(), us(108));
+}
+
+TEST(LiveSession, WhatWatchdogsSeeHangsOnNoRealTime) {
+  One one;
+  bool has_looked = true;
+  std::vector<Time> looks;
+  one.session.set_outside({}, [&](std::uint32_t, Time at) {
+    if (looks.empty() || looks.back() != at) looks.push_back(at);
+    return has_looked;
+  });
+  Record question = with_event(Act::kAskEvent, 1);
+  question.flags |= kOfHelper;
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  const auto sleeps = [&](std::uint64_t us) {
+    sleep.word[0] = us * 1000;
+    one.say(sleep);
+    return one.session.advance();
+  };
+  const auto is_seen = [&] {
+    one.say(question, 1);
+    return one.answer().value == 1;
+  };
+  one.say(kernel(5, 100));
+  one.say(with_event(Act::kRecordEvent, 1, 5));
+  EXPECT_EQ(sleeps(50'000).size(), 1u);  // no tenth of a second since the beginning
+  EXPECT_FALSE(is_seen());
+  // Who stands still a tenth of a second after the last look goes on when they have looked, and they see all up to then.
+  has_looked = false;
+  EXPECT_TRUE(sleeps(60'000).empty());
+  EXPECT_TRUE(is_seen());
+  ASSERT_EQ(looks.size(), 1u);
+  EXPECT_GE(looks[0], us(110'000));
+  EXPECT_EQ(one.session.present(0), looks[0]);
+  has_looked = true;
+  EXPECT_EQ(one.answer().at, looks[0]);
+  // Who never stands still has them see what was some seconds ago.
+  one.say(kernel(5, 100));
+  one.say(with_event(Act::kRecordEvent, 1, 5));
+  one.say(call(Act::kMark, 1'000'000, 0));
+  EXPECT_FALSE(is_seen());
+  one.say(call(Act::kMark, 1'500'000, 0));
+  EXPECT_TRUE(is_seen());
+  EXPECT_EQ(looks.size(), 1u);
 }
 
 TEST(LiveSession, AHelperWithTheRingOfAThreadThatHasEndedHoldsNobodyUp) {
@@ -627,18 +676,64 @@ TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {
   ASSERT_EQ(looks.size(), 1u);
   EXPECT_EQ(looks[0].first, 0u);
   EXPECT_LT(looks[0].second, us(1'000'000));
-  EXPECT_LE(session.present(), looks[0].second);
-  // Then when a second has passed since, and then the sleep is over.
+  EXPECT_LE(session.present(0), looks[0].second);
+  // Then when a second has passed since, and then the sleep is over, before which watchdogs of its own rank see what is.
   has_looked = true;
   EXPECT_EQ(session.advance().size(), 1u);
-  ASSERT_EQ(looks.size(), 2u);
+  ASSERT_EQ(looks.size(), 3u);
   EXPECT_EQ(looks[1].second - looks[0].second, us(1'100'000));
-  EXPECT_GT(session.present(), us(2'000'000));
+  EXPECT_EQ(looks[2].first, 1u);
+  EXPECT_GT(looks[2].second, us(2'000'000));
+  EXPECT_GT(session.passed(), us(2'000'000));
   // All have called, nobody waits for anybody: nobody has to look.
   say(1, collective(Collective::kAllReduce, 16, 5));
   say(1, wait_device());
   EXPECT_EQ(session.advance().size(), 2u);
-  EXPECT_EQ(looks.size(), 2u);
+  EXPECT_EQ(looks.size(), 4u);  // the other rank's, as it stood still
+}
+
+/// How long a kernel of 1000 us takes of each of four ranks, before and after they first call together.
+std::pair<Time, Time> kernels_of_four_ranks(std::uint32_t chips_of_node) {
+  PlainWork work;
+  work.for_each_doubling = 0.01;
+  Session session(work, kTimes);
+  session.set_node(chips_of_node);
+  std::uint32_t said[4] = {};
+  const auto say = [&](std::uint32_t rank, Record record) {
+    record.number = said[rank]++;
+    EXPECT_FALSE(session.take(rank, 0, record, "id"));
+  };
+  const auto all_wait = [&](std::initializer_list<Record> records) {
+    for (std::uint32_t rank = 0; rank < 4; ++rank)
+      for (const Record& record : records) say(rank, record);
+    const std::vector<SessionAnswer> answers = session.advance();
+    EXPECT_EQ(answers.size(), 4u);
+    return answers.empty() ? Time() : answers.front().at;
+  };
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    session.add_process(static_cast<std::int32_t>(rank));
+    say(rank, communicator(rank, 4));
+    say(rank, wait_group());
+  }
+  EXPECT_EQ(session.advance().size(), 4u);
+  const auto kernel_takes = [&] {
+    const Time without = all_wait({wait_device()}), begun = all_wait({wait_device()});
+    return all_wait({kernel(5, 1000), wait_device()}) - begun - (begun - without);
+  };
+  const Time before = kernel_takes();
+  all_wait({collective(Collective::kAllReduce, 16, 5), wait_device()});
+  return {before, kernel_takes()};
+}
+
+TEST(LiveSession, WhereNodesWaitForEachOtherTheSlowestChipSetsThePace) {
+  const auto [alone, within_node] = kernels_of_four_ranks(4);
+  EXPECT_EQ(within_node, alone);
+  EXPECT_GE(alone, us(1000));
+  for (const auto& [chips, doublings] : {std::pair(2U, 1), std::pair(1U, 2)}) {
+    const auto [before, after] = kernels_of_four_ranks(chips);
+    EXPECT_EQ(before, alone);
+    EXPECT_EQ(after - before, us(10 * doublings));
+  }
 }
 
 // ---- against a slow oracle ---------------------------------------------------------------------

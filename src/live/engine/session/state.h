@@ -133,6 +133,8 @@ struct Process {
   bool child = false;          ///< another process of the run started it
   bool in_turn = false;        ///< its threads act in the order of their times
   std::optional<Time> begins;  ///< a child's first thread
+  Time seen;   ///< its watchdogs were let see how far the run was then, and a look there is over
+  Time shown;  ///< the same, the look under way too
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   /// By device: those that have had work and heed the default stream, or are it. Programs make hundreds that
@@ -144,7 +146,8 @@ struct Process {
       told_members;                   ///< by communicator: ranks of the run, before it is made
   std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
   std::unordered_map<std::uint32_t, GrowingTask> watched;  ///< by number of the record, kept
-  Time beside;  ///< time of its transfers that kernels have not run beside yet
+  Time beside;              ///< time of its transfers that kernels have not run beside yet
+  std::uint32_t nodes = 1;  ///< most nodes whose chips it has met in one call
   std::map<std::uint32_t, Early> early;  ///< by number
   std::uint32_t next = 0;                ///< number of the next record
 };
@@ -155,6 +158,7 @@ struct Group {
   std::vector<std::int32_t> ranks;                ///< of the run; -1: has not come yet
   std::vector<bool> come;                         ///< by rank in it: has made it
   std::size_t there = 0;                          ///< of its ranks: those that come at all
+  std::uint32_t nodes = 0;                        ///< that its ranks are on; 0: not counted yet
   std::vector<std::vector<std::int32_t>> images;  ///< of absent ranks, which do what it does
   std::uint64_t order = 0;                        ///< tells it from others, in every run alike
   GrowingTask made = kNoGrowingTask;  ///< hub that all ranks join when they make it; kept
@@ -226,7 +230,6 @@ struct Session::State {
   std::uint64_t progress = 0;                     ///< those of them that are work
   std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
   Time look_at = Time::max();                     ///< no call's time-out may come before
-  Time shown;                                     ///< ends that threads in real time were told of
   bool looking = false;                           ///< that time has come, and watchdogs are looking
   std::optional<Look> awaited;                    ///< theirs
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
@@ -268,6 +271,7 @@ struct Session::State {
   bool let_go_on(Thread& thread, SessionAnswer& answer);
   bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
+  bool anybody_runs() const;
   bool anybody_outside() const;
   bool has_child(std::int32_t rank) const;
   bool lives(std::int32_t rank) const;
@@ -324,6 +328,7 @@ struct Session::State {
 
   // group.cc: communicators
   std::uint32_t group_of(std::string_view name);
+  std::uint32_t nodes_of(Group& group) const;
   std::int32_t chip_of(Process& process, std::uint16_t device) const;
   std::optional<Diagnostic> tell_members(Process& process, const Record& record,
                                          std::string_view signature);
@@ -364,6 +369,11 @@ struct Session::State {
   void will_be_watched(Time called);
   Look next_look() const;
   bool watched_until(Time at);
+  bool let_look(Process& process, Time at);
+  bool watchdogs_see(Process& process, Time at);
+  Time seen_by_watchdogs(const Process& process) const;
+  bool is_seen(const Process& process, Time end) const;
+  void show_who_stands();
 
   // deadlock.cc: who waits for whom
   std::string text_of_call(const CallKey& key, const Comer& comer) const;

@@ -2,6 +2,11 @@
 // all calls again and again. So before anything happens that is later than a time at which some call's may be up, the
 // watchdogs of that call's process look at it in just that time. Time-outs are whole seconds, long ones
 // tens of seconds or minutes: those ages of a call are looked at.
+//
+// A program learns what its watchdogs have seen: PyTorch's Work::wait() leaves out the stream's wait once they have seen
+// the call's end. They look in real time, so what they see must not hang on when: it is how far the run was when a thread
+// of the process last stood still until a time, and then they are waited for. A process that never stands still, or that stands
+// still for what they see, has them see more, later.
 #include <algorithm>
 
 #include "live/engine/session/state.h"
@@ -26,6 +31,18 @@ constexpr Time next_age(Time age) {
 
 /// So long a process's watchdogs do not look at calls of one communicator again.
 constexpr Time kBetweenLooks{kSecondPs / 2};
+/// PyTorch's look every tenth of a second.
+constexpr Time kBetweenSights{kSecondPs / 10};
+/// So far behind the run they are at most while a thread runs; while none does.
+constexpr Time kFarBehind{2 * kSecondPs}, kBehind = kBetweenSights;
+
+/// Whether a thread of the process goes on without being told to.
+bool runs(const Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& one) {
+    const Thread& thread = one.second;
+    return !thread.helper && thread.doing != Doing::kIdles && thread.doing != Doing::kEnded;
+  });
+}
 
 }  // namespace
 
@@ -57,18 +74,54 @@ Session::State::Look Session::State::next_look() const {
   return first;
 }
 
+/// @return whether the process's watchdogs have looked, at that time
+bool Session::State::let_look(Process& process, Time at) {
+  process.shown = std::max(process.shown, at);
+  return look(process.number, at);
+}
+
 /// @return whether all calls under way have been looked at that may be up until then
 bool Session::State::watched_until(Time at) {
   while (look && look_at <= at) {
     // Whose look it is, is asked once, not each time that somebody asks whether it is over.
     if (!awaited || awaited->at != look_at) awaited = next_look();
     look_at = awaited->at;
-    looking = look_at <= at && !look(awaited->whose.second, look_at);
+    looking = look_at <= at && !let_look(processes[awaited->whose.second], look_at);
     if (looking) return false;
     if (look_at <= at) looked[awaited->whose] = look_at;
     awaited.reset();
   }
   return true;
+}
+
+/// A thread of the process stands still until this time, at which the run is known.
+/// @return whether its watchdogs have seen what there was to see
+bool Session::State::watchdogs_see(Process& process, Time at) {
+  if (!look || out_of_turn || at < process.seen + kBetweenSights) return true;
+  const std::optional<Time> end = work.next_end();
+  if ((end && *end <= at) || threads_until(nullptr, false) < at) return false;
+  if (!let_look(process, at)) return false;
+  process.seen = at;
+  return true;
+}
+
+/// How far watchdogs of this process see the run.
+Time Session::State::seen_by_watchdogs(const Process& process) const {
+  const Time come = std::min(come_to(), look_at);
+  return std::max(process.shown, come - (runs(process) ? kFarBehind : kBehind));
+}
+
+/// Whether watchdogs of this process are told that what ends then has ended: the program may learn of it, at any moment.
+bool Session::State::is_seen(const Process& process, Time end) const {
+  return end <= process.shown || end <= seen_by_watchdogs(process);
+}
+
+/// Nobody runs: who stands still may wait for what watchdogs see.
+void Session::State::show_who_stands() {
+  if (looking || anybody_runs()) return;
+  for (Process& process : processes) {
+    if (!runs(process)) process.shown = std::max(process.shown, come_to());
+  }
 }
 
 }  // namespace flopcast::live

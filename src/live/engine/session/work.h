@@ -39,6 +39,9 @@ class Work {
   virtual Time alone(const Transfer& /*what*/) { return {}; }
   /// Share of a chip's computing that a transfer beside it takes.
   virtual double contention() const { return 0; }
+  /// What a chip computes takes longer by this share for each doubling of the nodes that wait for each other: no two chips are of
+  /// one speed, and the slowest sets the pace.
+  virtual double straggling() const { return 0; }
 
   /// A transfer starts. Not before the last time advance() was told.
   virtual void begin(std::uint64_t transfer, const Transfer& what, Time start) = 0;

@@ -247,7 +247,9 @@ Purpose purpose_of(void* (*routine)(void*), void* argument) {
   Dl_info info{};
   const bool known = ::dladdr(code, &info) != 0 && info.dli_fname;
   const std::string_view library = known ? info.dli_fname : "";
-  if (library.find("libstdc++") != std::string_view::npos) return shown_by_type(argument);
+  // Releases of PyTorch for older systems bring what starts a std::thread themselves, and nothing else is in that library.
+  if (library.find("libstdc++") != std::string_view::npos || library.ends_with("/libtorch.so"))
+    return shown_by_type(argument);
   if (is_python(code)) return shown_by_python_name();
   return shown(Sign::kLibrary, library);
 }

@@ -46,15 +46,19 @@ std::string name_in(const UniqueId& id) {
   return attempt && std::atoi(attempt) > 0 ? name + '@' + attempt : name;
 }
 
-/// What libraries of processes set of ncclConfig_t: the name that they give a communicator.
+/// What libraries of processes set of ncclConfig_t: the name that they give a communicator. Before NCCL 2.27 there is no place
+/// for it, and that of its network has it (folded.py).
 std::string_view title_in(const void* config) {
-  constexpr std::size_t kTitleAt = 48;  // since NCCL 2.27
+  constexpr std::size_t kTitleAt = 48, kNetworkAt = 32;
   std::size_t bytes = 0;
   if (config) std::memcpy(&bytes, config, sizeof bytes);
-  if (bytes < kTitleAt + sizeof(char*)) return {};
-  const char* title = nullptr;
-  std::memcpy(&title, static_cast<const char*>(config) + kTitleAt, sizeof title);
-  return title ? title : std::string_view();
+  for (const std::size_t at : {kTitleAt, kNetworkAt}) {
+    const char* title = nullptr;
+    if (bytes < at + sizeof title) continue;
+    std::memcpy(&title, static_cast<const char*>(config) + at, sizeof title);
+    if (title) return title;
+  }
+  return {};
 }
 
 /// Of a folded run: who is a member, and whose bytes theirs are.

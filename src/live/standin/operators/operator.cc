@@ -29,11 +29,11 @@ constexpr std::size_t kMostKept = 1024;
 /// What is known of one only by its name, and of one only by its parameters, as launches tell it.
 constexpr std::string_view kOnlyNamed = "kernel ", kOnlyArguments = "arguments ";
 
-/// Arguments of an extension's operator, which a graph tells once more at each of its launches.
+/// Arguments with names, which a graph tells once more at each of its launches.
 class Named {
  public:
-  explicit Named(std::span<const FlopcastArgument> arguments)
-      : arguments_(arguments.begin(), arguments.end()) {
+  Named(std::span<const FlopcastArgument> arguments, bool extension)
+      : arguments_(arguments.begin(), arguments.end()), extension_(extension) {
     for (FlopcastArgument& one : arguments_) {
       if (one.is_number) continue;
       for (const std::int64_t** list : {&one.tensor.sizes, &one.tensor.strides}) {
@@ -44,11 +44,12 @@ class Named {
   }
   TensorsText text() {
     bool looked = false;
-    return text_of(arguments_, looked);
+    return text_of(arguments_, extension_, looked);
   }
 
  private:
   std::vector<FlopcastArgument> arguments_;
+  bool extension_;
   std::deque<std::vector<std::int64_t>> lists_;
 };
 
@@ -268,9 +269,10 @@ void flopcast_named_operator_begin(const char* name, const FlopcastArgument* arg
   show_profiler();
   bool looked = false;
   const std::span<const FlopcastArgument> all(arguments, count);
-  OperatorCall call{name, text_of(all, looked)};
-  call.extension = !std::string_view(name).starts_with("aten::");
-  if (looked && flopcast_live_capturing()) call.again = std::make_shared<Named>(all);
+  const bool extension = !std::string_view(name).starts_with("aten::");
+  OperatorCall call{name, text_of(all, extension, looked)};
+  call.extension = extension;
+  if (looked && flopcast_live_capturing()) call.again = std::make_shared<Named>(all, extension);
   std::size_t tensors = 0;
   for (const FlopcastArgument& one : all) {
     if (!one.is_number && one.written && one.tensor.data) {

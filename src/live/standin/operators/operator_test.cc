@@ -51,6 +51,7 @@ struct Calls {
   int operator()(const char* name, Arguments... arguments) const {
     return reinterpret_cast<int (*)(Arguments...)>(dlsym(core_, name))(arguments...);
   }
+  void* found(const char* name) const { return dlsym(core_, name); }
   decltype(&flopcast_operator_begin) begin;
   decltype(&flopcast_operator_end) end;
   decltype(&flopcast_operator_passed) passed;
@@ -145,6 +146,71 @@ TEST(LiveOperatorsThreads, OutputsThatAreInputsSaySo) {
             (std::vector<std::string>{"operator aten::mul_.Tensor fp32:8x4*2 =0 1000 kernel"}));
 }
 
+TEST(LiveOperatorsThreads, ElementsOfSeveralInputsAreCountedByOne) {
+  const auto heard = heard_of([](const Calls& cuda) {
+    static float all[4096];
+    static constexpr std::int64_t kTurned[] = {8, 1}, kApart[] = {8, 2}, kOne[] = {1, 32},
+                                  kAny[] = {7, 1};
+    const auto told = [&cuda](std::vector<FlopcastTensor> inputs) {
+      cuda.begin("aten::op", inputs.data(), inputs.size());
+      launch(cuda, "k", 1);
+      cuda.end(nullptr, 0);
+    };
+    told({tensor(all, kFloat), tensor(all, kFloat)});
+    told({tensor(all, kFloat), tensor(all + 100, kFloat), tensor(all, kFloat)});
+    told({tensor(all + 8, kFloat), tensor(all, kFloat)});       // a shift: 24 of 32
+    told({tensor(all + 32, kFloat), tensor(all, kFloat)});      // behind each other
+    told({tensor(all, kFloat), tensor(all, kBrainFloat)});      // another type
+    told({tensor(all, kFloat), tensor(all, kFloat, kTurned)});  // in another order
+    FlopcastTensor halves[] = {tensor(all, kFloat, kApart), tensor(all + 1, kFloat, kApart)};
+    for (FlopcastTensor& half : halves) half.bytes = 63 * 4;
+    told({halves[0], halves[1]});  // between each other's elements
+    told({halves[0], halves[0]});
+    told({tensor(all, kFloat, kExpanded.data()), tensor(all, kFloat, kExpanded.data())});
+    const FlopcastTensor row = {all, 128, kFloat, 2, kOne, kStrides.data()};
+    const FlopcastTensor same = {all, 128, kFloat, 2, kOne, kAny};
+    told({row, same});  // a stride of one element
+    std::vector<FlopcastTensor> lists;
+    std::vector<std::array<std::int64_t, 2>> sizes;
+    for (std::int64_t i = 0; i < 20; ++i) sizes.push_back({i + 1, 1});
+    for (int twice = 0; twice < 2; ++twice)
+      for (std::size_t i = 0; i < sizes.size(); ++i)
+        lists.push_back(
+            {all + 64 * i, sizes[i][0] * 4, kFloat, 2, sizes[i].data(), kStrides.data()});
+    told(lists);
+  });
+  std::vector<std::string> inputs;
+  for (const std::string& one : heard) {
+    const std::size_t begin = one.find("op ") + 3;
+    inputs.push_back(one.substr(begin, one.find(' ', begin) - begin));
+  }
+  EXPECT_EQ(inputs, (std::vector<std::string>{"fp32:8x4,fp32:8x4!32", "fp32:8x4*2,fp32:8x4!32",
+                                              "fp32:8x4!24,fp32:8x4", "fp32:8x4*2",
+                                              "fp32:8x4,bf16:8x4", "fp32:8x4*2", "fp32:8x4*2",
+                                              "fp32:8x4,fp32:8x4!32", "fp32:8~x4,fp32:8~x4!4",
+                                              "fp32:1x32,fp32:1x32!32", "fp32:420!210"}));
+}
+
+TEST(LiveOperatorsThreads, PyTorchsSingleNumbersAreSeedsAndNobodysLengths) {
+  const auto heard = heard_of([](const Calls& cuda) {
+    static const std::int64_t lengths[] = {0, 8, 16, 20}, count = 4, step = 1, seed = 7;
+    constexpr int kLong = 4;
+    const FlopcastArgument arguments[] = {
+        {"ends", false, 0, false, {lengths, sizeof lengths, kLong, 1, &count, &step}},
+        {"seed", false, 0, false, {&seed, sizeof seed, kLong, 0, nullptr, nullptr}}};
+    const auto begin = reinterpret_cast<decltype(&flopcast_named_operator_begin)>(
+        cuda.found("flopcast_named_operator_begin"));
+    for (const char* name : {"aten::attend", "mine::attend"}) {
+      begin(name, arguments, 2);
+      launch(cuda, "k", 1);
+      cuda.end(nullptr, 0);
+    }
+  });
+  EXPECT_EQ(heard, (std::vector<std::string>{
+                       "operator aten::attend ends=i64:4@0+8^3;20,seed=i64: - 1000 k",
+                       "operator mine::attend ends=i64:4@0+8^3;20,seed=i64:@7 - 1000 k"}));
+}
+
 TEST(LiveOperatorsThreads, AKernelBelongsToTheInnermostOperator) {
   const auto heard = heard_of([](const Calls& cuda) {
     const FlopcastTensor one = tensor(&kPlaces[0], kFloat);
@@ -176,9 +242,10 @@ TEST(LiveOperatorsThreads, AWaitLetsKernelsGoFirst) {
 
 TEST(LiveOperatorsThreads, ManyTensorsAreToldByType) {
   const auto heard = heard_of([](const Calls& cuda) {
+    static char places[40][128];
     std::vector<FlopcastTensor> tensors;
     for (int i = 0; i < 40; ++i)
-      tensors.push_back(tensor(&kPlaces[i % 4], i % 2 == 0 ? kFloat : kBrainFloat));
+      tensors.push_back(tensor(places[i], i % 2 == 0 ? kFloat : kBrainFloat));
     cuda.begin("aten::_foreach_add_.List", tensors.data(), tensors.size());
     launch(cuda, "lists", 1);
     cuda.end(nullptr, 0);

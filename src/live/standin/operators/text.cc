@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -38,7 +39,56 @@ std::int64_t elements(const FlopcastTensor& tensor) {
   return all;
 }
 
-std::string word_of(const FlopcastTensor& tensor) {
+/// Sizes and strides along which it goes on: of one element, a stride means nothing.
+bool goes_alike(const FlopcastTensor& a, const FlopcastTensor& b) {
+  if (a.type != b.type || !a.strides || !b.strides) return false;
+  int i = 0, j = 0;
+  for (;; ++i, ++j) {
+    while (i < a.dims && a.sizes[i] == 1) ++i;
+    while (j < b.dims && b.sizes[j] == 1) ++j;
+    if (i >= a.dims || j >= b.dims) return i >= a.dims && j >= b.dims;
+    if (a.sizes[i] != b.sizes[j] || a.strides[i] != b.strides[j]) return false;
+  }
+}
+
+/// Elements that lie in memory: less where it was expanded.
+std::int64_t elements_in_memory(const FlopcastTensor& tensor) {
+  std::int64_t all = 1;
+  for (int i = 0; i < tensor.dims; ++i)
+    if (!tensor.strides || tensor.strides[i] != 0) all *= tensor.sizes[i];
+  return all;
+}
+
+/// Of `next`, which lies at `before` or behind it: a kernel that goes through both side by side finds these in the cache.
+std::int64_t elements_in_both(const FlopcastTensor& before, const FlopcastTensor& next) {
+  if (!goes_alike(before, next)) return 0;
+  const std::int64_t own = elements_in_memory(next);
+  const std::int64_t ahead =
+      static_cast<const char*>(next.data) - static_cast<const char*>(before.data);
+  if (ahead == 0) return own;
+  const std::int64_t element = own > 0 ? next.bytes / own : 0;  // where there are no gaps
+  if (element == 0 || own * element != next.bytes || ahead % element != 0) return 0;
+  return std::max<std::int64_t>(0, own - ahead / element);
+}
+
+/// For each tensor, how many of its elements are another's as well that counts them.
+std::vector<std::int64_t> counted_elsewhere(std::span<const FlopcastTensor> tensors) {
+  std::vector<std::int64_t> counted(tensors.size(), 0);
+  if (tensors.size() < 2) return counted;
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(tensors[a].data, a) < std::pair(tensors[b].data, b);
+  });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (!tensors[order[i]].data) continue;
+    counted[order[i]] = elements_in_both(tensors[order[i - 1]], tensors[order[i]]);
+  }
+  return counted;
+}
+
+/// @param counted of its elements, with others
+std::string word_of(const FlopcastTensor& tensor, std::int64_t counted) {
   std::string text = type_word(tensor.type);
   text += ':';
   for (int i = 0; i < tensor.dims; ++i) {
@@ -47,6 +97,7 @@ std::string word_of(const FlopcastTensor& tensor) {
     const bool repeats = tensor.strides && tensor.strides[i] == 0 && tensor.sizes[i] > 1;
     if (repeats) text += '~';
   }
+  if (counted > 0) text += '!' + std::to_string(counted);
   return text;
 }
 
@@ -71,11 +122,22 @@ std::string joined(const Runs& runs) {
   return all.empty() ? "-" : all;
 }
 
-std::string by_type(std::span<const FlopcastTensor> tensors) {
-  std::map<std::string, std::int64_t> sums;
-  for (const FlopcastTensor& tensor : tensors) sums[type_word(tensor.type)] += elements(tensor);
+std::string by_type(std::span<const FlopcastTensor> tensors,
+                    const std::vector<std::int64_t>& counted) {
+  struct Sum {
+    std::int64_t all = 0, counted = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    Sum& sum = sums[type_word(tensors[i].type)];
+    sum.all += elements(tensors[i]);
+    sum.counted += counted[i];
+  }
   Runs runs;
-  for (const auto& [type, sum] : sums) add(runs, type + ":" + std::to_string(sum));
+  for (const auto& [type, sum] : sums) {
+    const std::string also = sum.counted > 0 ? '!' + std::to_string(sum.counted) : std::string();
+    add(runs, type + ":" + std::to_string(sum.all) + also);
+  }
   return joined(runs);
 }
 
@@ -130,31 +192,31 @@ std::string values_of(const FlopcastTensor& tensor, std::size_t bytes) {
   return text;
 }
 
-std::string word_of(const FlopcastArgument& argument, bool& looked) {
+std::string word_of(const FlopcastArgument& argument, bool extension, bool& looked) {
   const std::string name = std::string(argument.name) + '=';
   if (argument.is_number) {
     char number[32];
     std::snprintf(number, sizeof number, "%.9g", argument.number);
     return name + '#' + number;
   }
-  const std::size_t bytes = listed(argument.tensor);
+  const std::size_t bytes = extension || argument.tensor.dims > 0 ? listed(argument.tensor) : 0;
   looked = looked || bytes > 0;
-  return name + word_of(argument.tensor) + values_of(argument.tensor, bytes);
+  return name + word_of(argument.tensor, 0) + values_of(argument.tensor, bytes);
 }
 
 }  // namespace
 
-TensorsText text_of(std::span<const FlopcastArgument> arguments, bool& looked) {
+TensorsText text_of(std::span<const FlopcastArgument> arguments, bool extension, bool& looked) {
   TensorsText text;
   Runs runs;
   std::vector<FlopcastTensor> tensors;
   for (const FlopcastArgument& argument : arguments) {
-    add(runs, word_of(argument, looked));
+    add(runs, word_of(argument, extension, looked));
     if (argument.is_number) continue;
     text.places.push_back(argument.tensor.data);
     tensors.push_back(argument.tensor);
   }
-  if (runs.size() > kToldByName) return {by_type(tensors), {}};
+  if (runs.size() > kToldByName) return {by_type(tensors, counted_elsewhere(tensors)), {}};
   text.word = joined(runs);
   return text;
 }
@@ -163,11 +225,14 @@ TensorsText text_of(std::span<const FlopcastTensor> tensors,
                     const std::vector<const void*>& inputs) {
   TensorsText text;
   Runs runs;
-  for (const FlopcastTensor& tensor : tensors) {
+  const std::vector<std::int64_t> counted = counted_elsewhere(tensors);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const FlopcastTensor& tensor = tensors[i];
     const auto same =
         tensor.data ? std::find(inputs.begin(), inputs.end(), tensor.data) : inputs.end();
-    add(runs, same == inputs.end() ? word_of(tensor) : "=" + std::to_string(same - inputs.begin()));
-    if (runs.size() > kTold) return {by_type(tensors), {}};
+    add(runs, same == inputs.end() ? word_of(tensor, counted[i])
+                                   : "=" + std::to_string(same - inputs.begin()));
+    if (runs.size() > kTold) return {by_type(tensors, counted), {}};
     text.places.push_back(tensor.data);
   }
   text.word = joined(runs);

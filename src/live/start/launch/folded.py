@@ -93,7 +93,23 @@ class Groups:
             add_cpu_group(group)
         return group
 
+    def name_communicators(self) -> None:
+        """Older releases of PyTorch do not name NCCL's communicators. What names their network is free: it is simulated."""
+        kind = _distributed_c10d.ProcessGroupNCCL
+        make, named = kind.__init__, set()
+
+        @functools.wraps(make)
+        def make_named(own, *arguments, **by_name):
+            for options in (*arguments, *by_name.values()):
+                if isinstance(options, kind.Options) and options.config.net_name in (None, *named):
+                    options.config.net_name = options.group_name
+                    named.add(options.group_name)
+            make(own, *arguments, **by_name)
+
+        kind.__init__ = make_named
+
     def watch(self) -> None:
+        self.name_communicators()
         c10d._process_group_name = self.process_group_name
         for own, other in ((self.new, self.new_group), (self.split, self.split_group)):
             replace(other.__name__, functools.wraps(other)(functools.partial(own)), other)
@@ -136,7 +152,7 @@ class AloneStore(dist.Store):
     """Of a rank that is alone. What others would have set is there: a name for a communicator."""
 
     names = itertools.count(1)
-    kept = []  # PyTorch holds the half of a store that C++ sees, and this half would go
+    kept = []  # PyTorch, older releases at least, holds the half of a store that C++ sees, and this half would go
 
     def __init__(self, *_arguments, **_named):
         super().__init__()

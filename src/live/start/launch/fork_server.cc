@@ -77,7 +77,7 @@ std::optional<Diagnostic> Launcher::serve(const Command& server, const ForkedPro
   if (::pipe2(ends, O_CLOEXEC) != 0) return server_failed("there is no pipe left");
   reports_ = Descriptor(ends[0]);
   ::fcntl(reports_.get(), F_SETFL, O_NONBLOCK);
-  const Descriptor to_us(ends[1]);
+  Descriptor to_us(ends[1]);
   const Descriptor request = file_of(request_text(program, ranks, to_us.get()));
   if (!request) return server_failed("there is no room for its request");
   Command command = server;
@@ -91,6 +91,7 @@ std::optional<Diagnostic> Launcher::serve(const Command& server, const ForkedPro
   const Result<pid_t> pid = spawn(command);
   if (!pid) return pid.error();
   server_ = *pid;
+  to_us = Descriptor();  // the server's alone: it closes when that ends
   first_forked_ = children_.size();
   for (std::size_t i = 0; i < ranks.size(); ++i) children_.push_back({0, false, true});
   const auto all_there = [this] {

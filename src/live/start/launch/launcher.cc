@@ -92,11 +92,11 @@ void end_marked(const std::string& mark) {
 }
 
 /// A process that outlives its maker only to end what that has left: killed processes end nothing
-/// themselves. It is told of process groups over a pipe, and by 0 that there is nothing left to end.
-/// @return the pipe; none if there is no room for it
+/// themselves. It is told of process groups over a pair of sockets, and by 0 that there is nothing left to end.
+/// @return our end; none if there is no room for it
 Descriptor make_guardian(const std::string& mark) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Descriptor();
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return Descriptor();
   const pid_t guardian = ::fork();
   if (guardian != 0) {
     ::close(ends[0]);
@@ -104,9 +104,9 @@ Descriptor make_guardian(const std::string& mark) {
     return Descriptor(guardian < 0 ? -1 : ends[1]);
   }
   ::setsid();
-  const auto pipe = static_cast<unsigned>(ends[0]);
-  if (pipe > 0) ::close_range(0, pipe - 1, 0);
-  ::close_range(pipe + 1, ~0U, 0);
+  const auto own = static_cast<unsigned>(ends[0]);
+  if (own > 0) ::close_range(0, own - 1, 0);
+  ::close_range(own + 1, ~0U, 0);
   std::vector<pid_t> groups;
   pid_t group = 0;
   while (::read(ends[0], &group, sizeof group) == sizeof group) {
@@ -133,6 +133,11 @@ void take_descriptors(const Command& command) {
 
 int status_of(int wait_status) {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+/// A guardian that was killed is no reason to be killed by a signal. @return whether it has been told
+bool tell_guardian(const Descriptor& guardian, pid_t group) {
+  return ::send(guardian.get(), &group, sizeof group, MSG_NOSIGNAL) == sizeof group;
 }
 
 }  // namespace
@@ -167,8 +172,7 @@ Result<pid_t> Launcher::spawn(const Command& command) {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     int error = 0;
     // It tells the guardian itself, before it starts anything: its maker may be killed at any time.
-    const pid_t self = ::getpid();
-    if (guardian_ && ::write(guardian_.get(), &self, sizeof self) != sizeof self) error = errno;
+    if (guardian_ && !tell_guardian(guardian_, ::getpid())) error = errno;
     if (error == 0) {
       take_descriptors(command);
       ::environ = const_cast<char**>(variables.data());  // the PATH is that of the run
@@ -233,8 +237,7 @@ void Launcher::tell_all(int signal) const {
 
 Launcher::~Launcher() {
   end_all(0);
-  const pid_t done = 0;
-  if (guardian_ && ::write(guardian_.get(), &done, sizeof done) < 0) return;
+  if (guardian_) tell_guardian(guardian_, 0);
 }
 
 std::map<std::string, std::string> rank_environment(std::uint32_t rank, std::uint32_t ranks,

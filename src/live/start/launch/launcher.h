@@ -81,7 +81,7 @@ class Launcher {
   void tell_all(int signal) const;
 
   std::string mark_;
-  Descriptor guardian_;  ///< pipe to the process that ends the others if this one is killed
+  Descriptor guardian_;  ///< socket of the process that ends the others if this one is killed
   std::vector<Child> children_;
   pid_t server_ = 0;    ///< its process group holds the ranks that it made
   Descriptor reports_;  ///< of the server: lines

@@ -139,6 +139,19 @@ TEST(LiveLauncherThreads, ProcessesEndWhenTheirLauncherIsKilled) {
   EXPECT_TRUE(ends(child));
 }
 
+/// Killed while it loads, or for want of a module: nobody else may keep the line open on which it would tell of its ranks.
+TEST(LiveLauncherThreads, AServerThatEndsBeforeItsRanksAreThereIsSaid) {
+  for (const char* script : {"kill -KILL $$", "exit 1"}) {
+    Launcher launcher;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto late = [until] { return std::chrono::steady_clock::now() > until; };
+    const auto problem = launcher.serve(shell(script), {"train.py", {}, {}}, {{}, {}}, late);
+    ASSERT_TRUE(problem) << script;
+    EXPECT_NE(problem->text().find("ended before all ranks were there"), std::string::npos);
+    EXPECT_EQ(launcher.running(), 0u);
+  }
+}
+
 TEST(LiveLauncher, FindsAFreePort) { EXPECT_GT(*free_port(), 1024); }
 
 }  // namespace
