@@ -1,7 +1,7 @@
 """A Llama on a mesh of data (FSDP2), stages (interleaved 1F1B), parts of a sequence and tensors (sequence parallel), with stock PyTorch.
 
     flopcast run --on "1024 x dgx-h100" --fold auto llama_3d.py --layers 126 --width 16384 --heads 128 --kv-heads 8 \
-        --hidden 53248 --vocabulary 128256 --sequence 8192 --pipeline 16 --virtual 8 --tensor 8 --microbatches 32 --steps 2"""
+        --hidden 53248 --vocabulary 128256 --sequence 8192 --pipeline 16 --virtual 8 --tensor 8 --microbatches 32 --steps 1"""
 
 import argparse
 import os
