@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from dataclasses import dataclass, field
@@ -31,9 +32,10 @@ TITLE = "## Frameworks"
 ABOUT = """\
 Written by `./dev validate-live`: frameworks as PyPI has them, torchtitan of 2024 and 2025 as its repository (what a script of ours sets beside is in its row), each on the PyTorch of `.torch` or one that it pins. A step's time is what the framework
 itself prints, else the median step of the run's account (*). Memory is what the framework says, else the peak of a GPU. Unknown: the share that
-kernels of unknown work might have of the step, moving what they can reach once. Real time is this machine's.
+kernels of unknown work might have of the step, moving what they can reach once. Real time is this machine's; host memory is by how much less of it was
+available (`MemAvailable`, looked at every half second) than before.
 """
-TITLES = ["framework", "configuration", "on", "ranks", "ends", "step or rate", "against", "error", "memory, GiB", "error", "unknown", "real, s"]
+TITLES = ["framework", "configuration", "on", "ranks", "ends", "step or rate", "against", "error", "memory, GiB", "error", "unknown", "real, s", "host memory, GB"]
 SECONDS = {"ms": 1e-3, "s": 1.0}
 
 
@@ -45,6 +47,14 @@ class Measured:
     id: str
     key: str
     memory: str = ""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number that is in no file of FLOPCAST_SHARED, in the row's unit, and who says so."""
+
+    value: float
+    source: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,7 @@ class Row:
     memory: str = ""
     ends: str = ""
     measured: Measured | None = None
+    published: Published | None = None
     compare: list[str] = field(default_factory=list)
     compare_key: str = ""
 
@@ -77,12 +88,13 @@ class Framework:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run: its exit status, all that it printed, its own account, and its real time."""
+    """A run: its exit status, all that it printed, its own account, its real time, and the memory of this machine that it took."""
 
     status: int
     output: str
     account: dict
     real_s: float
+    host_gb: float
 
 
 # --- The table ----------------------------------------------------------------------------------------
@@ -108,13 +120,40 @@ def read(path: Path) -> Framework:
         told = {**every, **own}
         if "command" in every and "command" in own:
             told["command"] = every["command"] + own["command"]
-        if "measured" in told:
-            told["measured"] = parsed(Measured, told["measured"], f"{place}: measured")
+        for key, kind in (("measured", Measured), ("published", Published)):
+            if key in told:
+                told[key] = parsed(kind, told[key], f"{place}: {key}")
         rows.append(parsed(Row, told, place))
     return parsed(Framework, {"name": path.stem, "rows": rows, **document}, str(path))
 
 
 # --- Runs ---------------------------------------------------------------------------------------------
+
+
+class HostMemory:
+    """How much less memory was available, at worst, than when it began. What others take meanwhile counts as well."""
+
+    def __enter__(self) -> HostMemory:
+        self.before = self.least = self.available()
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.look)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def look(self) -> None:
+        while not self.over.wait(0.5):
+            self.least = min(self.least, self.available())
+
+    def taken_gb(self) -> float:
+        return (self.before - self.least) / 1e9
+
+    @staticmethod
+    def available() -> int:
+        return 1024 * int(re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())[1])
 
 
 def run(flopcast: str, python: Path, row: Row) -> Outcome:
@@ -125,13 +164,14 @@ def run(flopcast: str, python: Path, row: Row) -> Outcome:
         words += [re.sub(r"\{(venv|folder)\}", lambda m: places[m[1]], word) for word in row.command]
         path = f"{python.parent.absolute()}:{os.environ['PATH']}"
         begun = time.monotonic()
-        done = subprocess.run(
-            ["timeout", "--kill-after", "20", str(row.limit_s), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", env={**os.environ, "PATH": path, **row.environment},
-        )  # fmt: skip
+        with HostMemory() as memory:
+            done = subprocess.run(
+                ["timeout", "--kill-after", "20", str(row.limit_s), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                errors="replace", env={**os.environ, "PATH": path, **row.environment},
+            )  # fmt: skip
         real_s = time.monotonic() - begun
         told = json.loads(account.read_text()) if account.exists() else {}
-        return Outcome(done.returncode, done.stdout, told, real_s)
+        return Outcome(done.returncode, done.stdout, told, real_s, memory.taken_gb())
 
 
 def last_number(pattern: str, output: str) -> float | None:
@@ -182,6 +222,8 @@ def expected(row: Row, shared: Path, program: Program) -> float | None:
     if row.measured:
         value = case_of(shared, row.measured)[row.measured.key]
         return value / SECONDS[row.unit] if row.measured.key.endswith("_s") and row.unit in SECONDS else value
+    if row.published:
+        return row.published.value
     if row.compare:
         value = program.json(*row.compare)
         for key in row.compare_key.split("."):
@@ -212,13 +254,14 @@ def cells(framework: str, row: Row, outcome: Outcome, shared: Path, program: Pro
     if peak is None and account.get("ranks"):
         peak = max(rank["peak_memory_bytes"] for rank in account["ranks"]) / 2**30
     memory = case_of(shared, row.measured)[row.measured.memory] if row.measured and row.measured.memory else None
-    against = "–" if other is None else f"{number(other)} ({'measured' if row.measured else '`flopcast ' + row.compare[0] + '`'})"
+    source = "measured" if row.measured else row.published.source if row.published else f"`flopcast {row.compare[0]}`" if row.compare else ""
+    against = "–" if other is None else f"{number(other)} ({source})"
     return [
         framework, row.what, f"`{row.on}`", ranks_of(account), "yes" if good else why(outcome),
         "–" if value is None else f"{number(value)} {row.unit}{'' if row.says else ' *'}", against,
         signed(value / other - 1) if value is not None and other else "–",
         "–" if peak is None else f"{peak:.2f}", signed(peak / memory - 1) if good and peak is not None and memory else "–",
-        percent(account["unknown_work"]["share"], 1) if "unknown_work" in account else "–", f"{outcome.real_s:.0f}",
+        percent(account["unknown_work"]["share"], 1) if "unknown_work" in account else "–", f"{outcome.real_s:.0f}", f"{outcome.host_gb:.1f}",
     ]  # fmt: skip
 
 

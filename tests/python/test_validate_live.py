@@ -1,6 +1,7 @@
 """The table of frameworks (tools/validate_live.py): what its files may say, and that a part of it is written without the rest."""
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ PAGE = "# Live runs\n\nText.\n\n## Memory\n\n| a |\n|---|\n| 1 |\n"
 
 def outcome(output: str = "", status: int = 0, **account):
     told = {"status": status, "ranks": [{"peak_memory_bytes": 3 << 30, "steps": [[0, 0.5], [0.5, 0.7], [0.7, 0.9]]}], **account}
-    return validate_live.Outcome(status, output, told, 12.0)
+    return validate_live.Outcome(status, output, told, 12.0, 3.25)
 
 
 def row(**more):
@@ -81,6 +82,24 @@ def test_the_number_is_the_frameworks_last_or_the_median_step():
     assert cells(row(says=r"tps: ([\d,]+)", unit="tokens/s"), outcome("tps: 5\ntps: 1,234"))["step or rate"] == "1,234 tokens/s"
     assert cells(row(), outcome())["step or rate"] == "200 ms *"
     assert cells(row(), outcome())["memory, GiB"] == "3.00"
+    assert cells(row(), outcome())["host memory, GB"] == "3.2"
+
+
+def test_memory_that_a_run_takes_of_the_host_is_seen(monkeypatch):
+    left = iter([9 * 10**9, 4 * 10**9, 8 * 10**9])
+    looked = threading.Event()
+
+    def available():
+        try:
+            return next(left)
+        except StopIteration:
+            looked.set()
+            return 8 * 10**9
+
+    monkeypatch.setattr(validate_live.HostMemory, "available", staticmethod(available))
+    with validate_live.HostMemory() as memory:
+        assert looked.wait(30)
+    assert memory.taken_gb() == 5.0
 
 
 @pytest.mark.parametrize(
@@ -105,3 +124,9 @@ def test_a_measured_value_is_taken_from_its_file_in_the_rows_unit(tmp_path):
     assert told[6:10] == ["250 (measured)", "-20.00 %", "3.00", "+50.00 %"]
     with pytest.raises(SystemExit, match="0 cases are called b"):
         cells(row(measured=validate_live.Measured("runs.json", "b", "iter_time_s")), outcome(), tmp_path)
+
+
+def test_a_published_value_is_told_with_its_source():
+    published = validate_live.Published(250, "a report")
+    told = validate_live.cells("mine 1.0", row(published=published), outcome(), Path(), None)
+    assert told[6:8] == ["250 (a report)", "-20.00 %"]

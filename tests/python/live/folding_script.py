@@ -15,10 +15,7 @@ device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 torch.cuda.set_device(device)
 dist.init_process_group("nccl" if stages > 1 else "cpu:gloo,cuda:nccl")
 rank, ranks = dist.get_rank(), dist.get_world_size()
-# A pipeline's pairs have communicators of their own where PyTorch can do so: its groups are then made by the default one's store.
-lazy = "nccl-lazy" if "nccl-lazy" in dist.Backend.backend_list else "nccl"
-shape = (stages, ranks // stages)
-mesh = init_device_mesh("cuda", shape, mesh_dim_names=("pp", "dp"), backend_override={"pp": lazy} if stages > 1 else None)
+mesh = init_device_mesh("cuda", (stages, ranks // stages), mesh_dim_names=("pp", "dp"))
 torch.manual_seed(0)
 net = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(4))).to(device)
 if kind == "fsdp":

@@ -136,3 +136,10 @@ def test_where_the_first_rank_shows_too_little_all_run(live, tmp_path):
 def test_a_folded_run_is_not_captured(live, tmp_path):
     done = live.run("--fold", "auto", "--capture", tmp_path / "run.fccap", SCRIPT, "ddp", 1, -1, ranks=8, expect=2)
     assert "--capture" in done.stderr and "--fold" in done.stderr
+
+
+def test_stages_whose_pairs_have_communicators_of_their_own_fold(live):
+    example = Path(__file__).parents[3] / "examples/live/llama_3d.py"
+    done = live.run("--fold", "auto", *TWO_NODES, example, "--layers", 2, "--steps", 1, "--microbatches", 2, ranks=8)
+    assert "6 ranks of them ran" in done.stderr
+    assert "step 0: " in done.stdout

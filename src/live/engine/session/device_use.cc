@@ -105,7 +105,7 @@ void Session::State::holds(const Process& process, std::uint16_t device, Time fr
   auto& levels = chips[chip_of_node(process.rank, device)].holdings[process.number];
   levels.emplace_back(from, bytes);
   constexpr std::size_t kMany = 64;
-  if (levels.size() < kMany) return;
+  if (levels.size() % kMany != 0) return;
   const Time before = threads_until(nullptr);
   while (levels.size() > 1 && levels[1].first <= before) levels.pop_front();
 }

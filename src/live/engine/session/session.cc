@@ -260,6 +260,17 @@ Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
   return until;
 }
 
+/// Whether some thread but this one may say something that starts earlier.
+bool Session::State::anybody_before(Time at, const Thread* but) {
+  const auto is_before = [&](const Thread* thread) {
+    return thread != but && acts_at(*thread).value_or(Time::max()) < at;
+  };
+  if (last_behind && is_before(last_behind)) return true;  // who is behind often stays so for long
+  const auto found = std::find_if(actors.begin(), actors.end(), is_before);
+  last_behind = found == actors.end() ? nullptr : *found;
+  return last_behind != nullptr;
+}
+
 /// How far the run is known; where nobody goes on, how far anybody has come.
 Time Session::State::come_to() const {
   const Time until = std::min(threads_until(nullptr), work.next_end().value_or(Time::max()));
@@ -303,7 +314,7 @@ bool Session::State::move_network() {
   if (looking) return false;
   const std::optional<Time> end = work.next_end();
   // Several may end together: all ends up to the first are told at once.
-  if (!end || *end > threads_until(nullptr) || !watched_until(*end)) return false;
+  if (!end || anybody_before(*end, nullptr) || !watched_until(*end)) return false;
   for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
   passed = std::max(passed, *end);
   return true;
@@ -324,7 +335,7 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
   };
   const bool ended = settled && std::all_of(about.begin(), about.end(), is_over);
   // What is not settled hangs on something that has not happened by then.
-  if (!known && !thread.helper && threads_until(&thread) < thread.clock) return std::nullopt;
+  if (!known && !thread.helper && anybody_before(thread.clock, &thread)) return std::nullopt;
   if (!known && !thread.helper) {
     // A transfer under way may still end by then.
     const std::optional<Time> end = work.next_end();

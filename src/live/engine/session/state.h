@@ -241,9 +241,10 @@ struct Session::State {
   Time passed;               ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
-  std::vector<const Thread*> threads;  ///< of all processes
-  std::vector<const Thread*> actors;   ///< those of them that are no helpers
-  std::vector<Dependency> scratch;     ///< of the task that is being made
+  std::vector<const Thread*> threads;   ///< of all processes
+  std::vector<const Thread*> actors;    ///< those of them that are no helpers
+  const Thread* last_behind = nullptr;  ///< of these, who was last found to be
+  std::vector<Dependency> scratch;      ///< of the task that is being made
   std::vector<Group> groups;
   std::unordered_map<std::string, std::uint32_t> group_names;
   std::unordered_map<CallKey, Meeting, CallKeyHash> meetings;  ///< some rank has not called
@@ -262,6 +263,7 @@ struct Session::State {
                                 std::string_view signature);
   std::optional<Time> acts_at(const Thread& thread, bool settlers_too = true) const;
   Time threads_until(const Thread* but, bool settlers_too = true) const;
+  bool anybody_before(Time at, const Thread* but);
   Time come_to() const;
   bool is_next(const Thread& thread, Time at);
   bool has_turn(const Thread& thread, Time at) const;
