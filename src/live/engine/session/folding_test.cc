@@ -230,8 +230,7 @@ class MeshProgram {
       }
     }
   }
-  /// No question whether something is done: one asked at the very moment at which it ends is answered by who is heard first, in a
-  /// whole run, too.
+  /// No question whether something is done: one asked at the very moment at which it ends may hang on ranks that are not there.
   static Record any_work() {
     while (true) {
       const Record record = any_call();

@@ -271,6 +271,17 @@ bool Session::State::anybody_before(Time at, const Thread* but) {
   return last_behind != nullptr;
 }
 
+/// Whether some thread at the time of this one, which asks, may still do what ends in no time. Who runs is heard before; the
+/// others go in the order of ranks and of threads.
+bool Session::State::anybody_besides(const Thread& thread) const {
+  const auto key = std::pair(thread.process, thread.name);
+  return std::any_of(actors.begin(), actors.end(), [&](const Thread* other) {
+    if (other == &thread || acts_at(*other, false) != thread.clock) return false;
+    const bool goes_on = other->doing == Doing::kRuns || other->doing == Doing::kWaits;
+    return goes_on || std::pair(other->process, other->name) < key;
+  });
+}
+
 /// How far the run is known; where nobody goes on, how far anybody has come.
 Time Session::State::come_to() const {
   const Time until = std::min(threads_until(nullptr), work.next_end().value_or(Time::max()));
@@ -335,8 +346,8 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
   };
   const bool ended = settled && std::all_of(about.begin(), about.end(), is_over);
   // What is not settled hangs on something that has not happened by then.
-  if (!known && !thread.helper && anybody_before(thread.clock, &thread)) return std::nullopt;
   if (!known && !thread.helper) {
+    if (anybody_before(thread.clock, &thread) || anybody_besides(thread)) return std::nullopt;
     // A transfer under way may still end by then.
     const std::optional<Time> end = work.next_end();
     if (end && *end <= thread.clock) return std::nullopt;

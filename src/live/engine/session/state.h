@@ -265,6 +265,7 @@ struct Session::State {
   Time threads_until(const Thread* but, bool settlers_too = true) const;
   bool anybody_before(Time at, const Thread* but);
   Time come_to() const;
+  bool anybody_besides(const Thread& thread) const;
   bool is_next(const Thread& thread, Time at);
   bool has_turn(const Thread& thread, Time at) const;
   bool may_be_woken() const;
