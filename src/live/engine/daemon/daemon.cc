@@ -411,8 +411,9 @@ bool Daemon::is_quiet(const Leap& leap) {
 
 /// Watchdogs' clocks go on where nobody lets them look, too.
 void Daemon::show_present() {
-  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (peers_[p]->region) show(*peers_[p], session_.present(p));
+  const std::vector<Time> present = session_.present();
+  for (std::size_t p = 0; p < peers_.size(); ++p) {
+    if (peers_[p]->region) show(*peers_[p], present[p]);
   }
 }
 

@@ -653,8 +653,12 @@ std::string Session::deadlock(bool idle_too) const {
   return state_->deadlock();
 }
 
-Time Session::present(std::uint32_t process) const {
-  return state_->seen_by_watchdogs(state_->processes[process]);
+std::vector<Time> Session::present() const {
+  const Time come = state_->come_to();
+  std::vector<Time> all;
+  for (const Process& process : state_->processes)
+    all.push_back(state_->seen_by_watchdogs(process, come));
+  return all;
 }
 
 Time Session::passed() const { return state_->passed; }

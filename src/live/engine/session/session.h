@@ -126,9 +126,9 @@ class Session {
   /// @param listener lives as long as the session, or until another takes its place; null: nobody
   void set_listener(SessionListener* listener);
 
-  /// The run's time as watchdogs of a process are to see it: what ends by then they are told of, and no call's time-out has
+  /// By process: the run's time as its watchdogs are to see it. What ends by then they are told of, and no call's time-out has
   /// been passed over.
-  Time present(std::uint32_t process) const;
+  std::vector<Time> present() const;
   /// Nothing happens before any more.
   Time passed() const;
 

@@ -391,7 +391,7 @@ TEST(LiveSession, WhatWatchdogsSeeHangsOnNoRealTime) {
   EXPECT_TRUE(is_seen());
   ASSERT_EQ(looks.size(), 1u);
   EXPECT_GE(looks[0], us(110'000));
-  EXPECT_EQ(one.session.present(0), looks[0]);
+  EXPECT_EQ(one.session.present()[0], looks[0]);
   has_looked = true;
   EXPECT_EQ(one.answer().at, looks[0]);
   // Who never stands still has them see what was some seconds ago.
@@ -676,7 +676,7 @@ TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {
   ASSERT_EQ(looks.size(), 1u);
   EXPECT_EQ(looks[0].first, 0u);
   EXPECT_LT(looks[0].second, us(1'000'000));
-  EXPECT_LE(session.present(0), looks[0].second);
+  EXPECT_LE(session.present()[0], looks[0].second);
   // Then when a second has passed since, and then the sleep is over, before which watchdogs of its own rank see what is.
   has_looked = true;
   EXPECT_EQ(session.advance().size(), 1u);

@@ -372,7 +372,7 @@ struct Session::State {
   bool watched_until(Time at);
   bool let_look(Process& process, Time at);
   bool watchdogs_see(Process& process, Time at);
-  Time seen_by_watchdogs(const Process& process) const;
+  Time seen_by_watchdogs(const Process& process, Time come) const;
   bool is_seen(const Process& process, Time end) const;
   void show_who_stands();
 

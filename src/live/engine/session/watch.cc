@@ -105,22 +105,23 @@ bool Session::State::watchdogs_see(Process& process, Time at) {
   return true;
 }
 
-/// How far watchdogs of this process see the run.
-Time Session::State::seen_by_watchdogs(const Process& process) const {
-  const Time come = std::min(come_to(), look_at);
-  return std::max(process.shown, come - (runs(process) ? kFarBehind : kBehind));
+/// How far watchdogs of this process see the run, which has come so far.
+Time Session::State::seen_by_watchdogs(const Process& process, Time come) const {
+  const Time behind = std::min(come, look_at) - (runs(process) ? kFarBehind : kBehind);
+  return std::max(process.shown, behind);
 }
 
 /// Whether watchdogs of this process are told that what ends then has ended: the program may learn of it, at any moment.
 bool Session::State::is_seen(const Process& process, Time end) const {
-  return end <= process.shown || end <= seen_by_watchdogs(process);
+  return end <= process.shown || end <= seen_by_watchdogs(process, come_to());
 }
 
 /// Nobody runs: who stands still may wait for what watchdogs see.
 void Session::State::show_who_stands() {
   if (looking || anybody_runs()) return;
+  const Time come = come_to();
   for (Process& process : processes) {
-    if (!runs(process)) process.shown = std::max(process.shown, come_to());
+    if (!runs(process)) process.shown = std::max(process.shown, come);
   }
 }
 
