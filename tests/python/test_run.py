@@ -650,6 +650,42 @@ def test_a_rank_that_leaves_while_others_wait_for_it_is_told(program, tmp_path):
     assert "all wait, and nobody can go on" in done.stderr
 
 
+#: What ends with a rank's objects, in one that the server forks too: the interpreter is not taken down there.
+ENDS = """
+import ctypes, signal, threading, weakref
+class Noted:
+    def __init__(self, name):
+        self.name, self.self = name, self
+    def __del__(self):
+        print("gone", self.name, rank)
+noted = Noted("global")
+weakref.finalize(noted, print, "finalized")
+def rest():
+    try:
+        yield
+    finally:
+        print("closed")
+open_one = rest()
+next(open_one)
+atexit.register(lambda: print("at exit", noted.name))
+threading.Thread(target=lambda: (threading.main_thread().join(), print("thread"))).start()
+ctypes.CDLL(None).printf(b"buffered in C\\n")
+malloc(1)
+"""
+
+
+@pytest.mark.parametrize("last", ["", "sys.exit(3)", "sys.exit('said')", "raise OSError('no')", "raise KeyboardInterrupt"])
+def test_a_forked_rank_ends_as_one_that_is_alone(program, tmp_path, last):
+    client = script(tmp_path, ENDS + last)
+    told = []
+    for how in ([], ["--no-fork-server"]):
+        done = flopcast(program, "--ranks", 1, *how, client)
+        assert all(line in done.stdout for line in ("gone global 0", "finalized", "closed", "at exit", "thread", "in C"))
+        errors = re.sub(r"[\d.]+ m?s of real time", "", done.stderr)
+        told.append((done.returncode, sorted(done.stdout.splitlines()), errors))
+    assert told[0] == told[1]
+
+
 # --- With PyTorch ----------------------------------------------------------------------------------
 
 TRAIN = """
