@@ -24,14 +24,16 @@ constinit Real<int(timespec*, int)> real_timespec_get{"timespec_get"};
 constexpr std::int64_t kMonotonicStart = 100'000'000 * kSecondNs;
 /// Looks are free: how often a program looks may be up to the real scheduler. But a loop that does nothing but
 /// look (it reads nothing, waits for nobody, and asks nothing of a GPU) until some time has come would never see it come.
+/// Python looks whenever it takes a lock, as it does thousands of times to import a package.
+constexpr std::uint32_t kFreeLooksAlone = 20'000;
+/// Who looks for what others may do in between, or lets them run, waits.
 constexpr std::uint32_t kFreeLooks = 1000;
 /// Host time of a look from then on. It doubles after as many looks again and again, but to no more than what a round of
 /// an interpreter's loop takes: a program that computes and looks in between (a progress bar, cProfile) is one, too.
 constexpr std::int64_t kLookNs = 100;
 constexpr std::uint32_t kLooksToDouble = 10'000;
 constexpr std::uint32_t kMostDoublingsAlone = 4;
-/// Who looks for what others may do in between, or lets them run, waits and does not compute: such a loop over seconds would
-/// take minutes. Its end is known to a ten-thousandth.
+/// Who waits does not compute: such a loop over seconds would take minutes. Its end is known to a ten-thousandth.
 constexpr std::uint32_t kMostDoublings = 20;
 /// Host time after which the engine hears of such a thread. It doubles, too. A loop that looks for what other processes may do
 /// besides (a child's end, something to read) then sleeps, so that it does not pass by those who have not come as far.
@@ -58,9 +60,10 @@ void take_turn_as_it_looks(Speaker& me) {
 }
 
 void look(Speaker& me) {
-  if (++me.looks <= kFreeLooks) return;
+  const std::uint32_t free = me.looks_for_others ? kFreeLooks : kFreeLooksAlone;
   const std::uint32_t most = me.looks_for_others ? kMostDoublings : kMostDoublingsAlone;
-  const std::uint32_t doublings = std::min(doublings_after(me.looks - kFreeLooks), most);
+  if (++me.looks <= free) return;
+  const std::uint32_t doublings = std::min(doublings_after(me.looks - free), most);
   me.gap_ns += kLookNs << doublings;
   const std::uint32_t longer = rarer_after(doublings);
   const bool in_turn = me.ring && me.looks_for_others && Link::get().acts_in_turn();
