@@ -132,6 +132,24 @@ def out_of_memory():
     return [total / 2**30, ""]
 
 
+@step
+def less_memory():
+    """As scripts do that look for the largest batch."""
+    total = torch.cuda.get_device_properties(0).total_memory
+    size, before = 2 * total, torch.cuda.memory_stats()["num_ooms"]
+    while True:
+        try:
+            fits = torch.empty(size, dtype=torch.uint8, device=GPU)
+            break
+        except torch.OutOfMemoryError:
+            size //= 2
+            torch.cuda.empty_cache()
+    failed = torch.cuda.memory_stats()["num_ooms"] - before
+    free, _ = torch.cuda.mem_get_info()
+    segments = [segment for segment in torch.cuda.memory_snapshot() if segment["allocated_size"] >= size]
+    return [size / total, failed, 0.49 < free / total < 0.5, len(segments), fits.numel() == size]
+
+
 def main():
     for name, function in STEPS.items():
         try:

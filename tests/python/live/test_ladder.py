@@ -22,6 +22,7 @@ SHAPES = {
     "compiled_at_run_time": [[4], [5]],
     "eight_bits": [64, 64],
     "graphed_callables": [8, 64],
+    "less_memory": [0.5, 2, True, 1, True],
 }
 
 
