@@ -37,6 +37,11 @@ def test_graph_takes_as_long_as_its_kernels(ladder):
     assert 0 < replayed <= launched * 1.01
 
 
+def test_a_recurrent_layer_takes_as_long_as_its_products(ladder):
+    layer, products = ladder["steps_of_a_recurrent_layer"]["got"]
+    assert products <= layer <= 1.25 * products
+
+
 def test_memory_runs_out_in_pytorchs_words(ladder):
     total, text = ladder["out_of_memory"]["got"]
     assert total == pytest.approx(79, abs=0.2)  # of 80: the rest is the driver's
