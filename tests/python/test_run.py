@@ -11,7 +11,6 @@ import re
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -736,29 +735,27 @@ def test_torchrun_is_wrapped(program, tmp_path, torch_path):
 
 SPAWNS = """
 import os, torch, torch.distributed as dist, torch.multiprocessing as processes
-def train(rank, world):
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": os.environ["PORT"]}
-    dist.init_process_group("nccl", rank=rank, world_size=world)
+def train(rank, world, how):
+    dist.init_process_group("nccl", rank=rank, world_size=world, init_method=f"file://{os.environ['STORES']}/{how}")
     torch.cuda.set_device(rank)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8).cuda(), device_ids=[rank])
     model(torch.ones(4, 8, device="cuda")).sum().backward()
-    print(f"rank {rank} of {world}: {model.module.bias.grad.sum().item():g}", flush=True)
+    print(f"{how}: rank {rank} of {world}: {model.module.bias.grad.sum().item():g}", flush=True)
     dist.destroy_process_group()
 if __name__ == "__main__":
     world = torch.cuda.device_count()
-    processes.spawn(train, args=(world,), nprocs=world)
+    for how in ("spawn", "fork"):  # the latter is right, too: who only counts GPUs uses none
+        processes.start_processes(train, args=(world, how), nprocs=world, start_method=how)
 """
 
 
 def test_a_script_that_spawns_its_ranks_is_wrapped(program, tmp_path, torch_path):
     path = tmp_path / "train.py"
     path.write_text(SPAWNS)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        environment = dict(os.environ, PYTHONPATH=torch_path, PORT=str(free.getsockname()[1]))
+    environment = dict(os.environ, PYTHONPATH=torch_path, STORES=str(tmp_path))
     done = flopcast(program, "--ranks", 2, "--", sys.executable, path, env=environment, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == [f"rank {r} of 2: 32" for r in range(2)]
+    assert sorted(done.stdout.splitlines()) == [f"{how}: rank {r} of 2: 32" for how in ("fork", "spawn") for r in range(2)]
     assert "2 ranks on dgx-h100" in done.stderr
 
 

@@ -187,6 +187,12 @@ bool Daemon::is_known(std::int32_t rank) const {
                      [rank](const auto& peer) { return peer->hello.rank == rank; });
 }
 
+/// Of a rank that has ended, another process may take the place.
+bool Daemon::is_there(std::int32_t rank) const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [rank](const auto& peer) { return !peer->gone && peer->hello.rank == rank; });
+}
+
 std::optional<Diagnostic> Daemon::too_many(std::int64_t ranks) const {
   if (ranks <= std::int64_t{chips_}) return std::nullopt;
   return usage_error(
@@ -292,7 +298,7 @@ std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer>& guest,
                                                  std::uint16_t device) {
   std::int32_t& rank = guest->hello.rank;
   if (rank < 0) rank = device;
-  while (guest->region->rank < 0 && is_known(rank)) ++rank;
+  while (guest->region->rank < 0 && is_there(rank)) ++rank;
   if (rank >= static_cast<std::int32_t>(chips_)) {
     return usage_error(
         "--on", fmt::format("more processes use GPUs than the cluster has chips: {}", chips_),

@@ -109,6 +109,7 @@ class Daemon {
   void welcome();
   void take_newcomers(std::optional<Diagnostic>& problem);
   bool is_known(std::int32_t rank) const;
+  bool is_there(std::int32_t rank) const;
   std::optional<Diagnostic> too_many(std::int64_t ranks) const;
   bool hear_guests(std::optional<Diagnostic>& problem);
   bool tell_guests();

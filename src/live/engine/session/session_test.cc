@@ -404,6 +404,26 @@ TEST(LiveSession, WhatWatchdogsSeeHangsOnNoRealTime) {
   EXPECT_EQ(looks.size(), 1u);
 }
 
+/// A message may be under way that wakes who waits, long before its time-out: what is called then is not seen to be old.
+TEST(LiveSession, WatchdogsDoNotSeeATimeOutThatHasNotCome) {
+  One one;
+  bool is_quiet = false;
+  one.session.set_outside([&](const Leap&) { return is_quiet; },
+                          [](std::uint32_t, Time) { return true; });
+  one.say(kernel(5, 100));
+  one.say(with_event(Act::kRecordEvent, 1, 5));
+  one.say(until(Act::kIdle, 9'000'000'000));
+  EXPECT_TRUE(one.session.advance().empty());
+  Record question = with_event(Act::kAskEvent, 1);
+  question.flags |= kOfHelper;
+  one.say(question, 1);
+  EXPECT_EQ(one.answer().value, 1u);  // what was put on the stream ends, whoever wakes
+  EXPECT_LT(one.session.present()[0], us(1000));
+  is_quiet = true;
+  EXPECT_GE(one.answer().at, us(9'000'000'000));
+  EXPECT_GE(one.session.present()[0], us(8'000'000'000));
+}
+
 TEST(LiveSession, AHelperWithTheRingOfAThreadThatHasEndedHoldsNobodyUp) {
   One one;
   Record start = call(Act::kThreadStart);
@@ -540,10 +560,18 @@ TEST(LiveSession, RanksThatFailedBeginAgainWhenTheyDid) {
   EXPECT_GE(session.restarts()[0].at, us(2000));
   for (const Holder& holder : session.holders()) EXPECT_EQ(holder.at, session.restarts()[0].at);
   EXPECT_EQ(session.waiting(), 0u);
-  // One that has ended well, and another in its place, is none.
-  session.lose(2, false);
-  session.add_process(0);
-  EXPECT_EQ(session.restarts().size(), 1u);
+}
+
+TEST(LiveSession, AProcessInThePlaceOfOneThatHasEndedBeginsThere) {
+  One one;
+  one.say(kernel(5, 100));
+  one.say(wait_device());
+  const Time end = one.answer().at;
+  one.session.lose(0, false);
+  one.session.add_process(0);
+  EXPECT_TRUE(one.session.restarts().empty());
+  ASSERT_EQ(one.session.holders().size(), 1u);
+  EXPECT_EQ(one.session.holders()[0].at, end);
 }
 
 TEST(LiveSession, RecordsAreActedOnInTheOrderOfTheCalls) {
