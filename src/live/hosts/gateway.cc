@@ -1,0 +1,581 @@
+#include "live/hosts/gateway.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "live/wire/ring.h"
+
+namespace flopcast::live {
+namespace {
+
+constexpr auto kOthersComeWithin = std::chrono::seconds(300);
+constexpr int kAcceptMs = 100, kFirstFrameMs = 3000;
+/// Processes end within two seconds of being told to, or are made to.
+constexpr auto kEndsTake = std::chrono::seconds(6);
+
+bool same_token(const std::string& own, const char (&other)[128]) {
+  char padded[sizeof other] = {};
+  std::memcpy(padded, own.data(), std::min(own.size(), sizeof padded - 1));
+  unsigned difference = 0;  // takes as long whatever is wrong
+  for (std::size_t i = 0; i < sizeof padded; ++i)
+    difference |= static_cast<unsigned char>(padded[i] ^ other[i]);
+  return difference == 0;
+}
+
+template <std::size_t Size>
+void copy_text(char (&to)[Size], std::span<const std::byte> from) {
+  const std::size_t size = std::min(from.size(), Size - 1);
+  if (size > 0) std::memcpy(to, from.data(), size);
+  to[size] = '\0';
+}
+
+}  // namespace
+
+// --- one of them --------------------------------------------------------------------------------
+
+class Gateway::Host final : public FarHost {
+ public:
+  Host(Gateway& gateway, std::uint32_t machine, std::string name,
+       std::unique_ptr<Connection> connection)
+      : gateway_(gateway),
+        machine_(machine),
+        name_(std::move(name)),
+        connection_(std::move(connection)) {}
+  ~Host() override {
+    connection_->shut();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::uint32_t machine() const { return machine_; }
+  Connection& connection() { return *connection_; }
+  std::string title() const {
+    return fmt::format("machine {} ({}, {})", machine_, name_, connection_->peer());
+  }
+  void begin() { thread_ = std::thread([this] { hear_all(); }); }
+
+  // Under the gateway's lock.
+  bool is_over = false;     ///< it has said bye, or is lost
+  bool waits_for_walk = false;
+
+  void answer(std::uint32_t line, const SessionAnswer& one) override {
+    FrameWriter frame(FrameKind::kAnswer);
+    send(frame.put(line).put(one.thread).put(one.status).put(one.at.ps).put(one.value));
+  }
+  void took(std::uint32_t line, std::uint32_t thread, std::uint32_t records) override {
+    FrameWriter frame(FrameKind::kTook);
+    send(frame.put(line).put(thread).put(records));
+  }
+  void show(std::uint32_t line, std::int64_t ns) override {
+    FrameWriter frame(FrameKind::kShow);
+    send(frame.put(line).put(ns));
+  }
+  void look(std::uint32_t line, std::uint32_t wanted) override {
+    FrameWriter frame(FrameKind::kLook);
+    send(frame.put(line).put(wanted));
+  }
+  void cut(std::uint32_t line) override {
+    FrameWriter frame(FrameKind::kCut);
+    send(frame.put(line));
+  }
+  void leave_behind(std::uint32_t line, std::uint32_t thread) override {
+    FrameWriter frame(FrameKind::kLeaveBehind);
+    send(frame.put(line).put(thread));
+  }
+  void ask_where(std::uint32_t line, const Stacks& stacks) override {
+    FrameWriter frame(FrameKind::kAskWhere);
+    frame.put(line).put(stacks.wanted.load()).put(stacks.count);
+    for (std::uint32_t i = 0; i < stacks.count; ++i)
+      frame.put(stacks.threads[i]).put(stacks.handles[i]);
+    send(frame);
+  }
+  std::optional<ThreadTimes> times(std::uint32_t line, std::int32_t thread) override {
+    FrameWriter question(FrameKind::kAskTimes);
+    question.put(line).put(thread);
+    const auto reply = ask(question, FrameKind::kTimes);
+    if (!reply) return std::nullopt;
+    FrameReader frame(*reply);
+    const bool is_there = frame.take<std::uint8_t>() != 0;
+    const auto told = frame.take<ThreadTimes>();
+    return is_there && frame.is_sound() ? std::optional(told) : std::nullopt;
+  }
+  std::string name_of(std::uint32_t line, std::int32_t thread) override {
+    FrameWriter question(FrameKind::kAskName);
+    question.put(line).put(thread);
+    const auto reply = ask(question, FrameKind::kName);
+    return reply ? FrameReader(*reply).text() : std::string();
+  }
+
+  void begin_walk() {
+    FrameWriter frame(FrameKind::kWalk);
+    waits_for_walk = send(frame);
+  }
+  /// Busy, as far as is known, where it is lost.
+  Sight walked(std::vector<BusyThread>& busy) {
+    const auto reply = waits_for_walk ? reply_of(FrameKind::kWalked) : std::nullopt;
+    Sight sight;
+    sight.busy = true;
+    if (!reply) return sight;
+    FrameReader frame(*reply);
+    const auto told = frame.take<Sight>();
+    const std::uint32_t count = frame.count(sizeof(BusyThread));
+    for (std::uint32_t i = 0; i < count; ++i) busy.push_back(frame.take<BusyThread>());
+    return frame.is_sound() ? told : sight;
+  }
+
+ private:
+  using Bytes = std::vector<std::byte>;
+
+  bool send(FrameWriter& frame) { return connection_->send(frame); }
+  std::optional<Bytes> ask(FrameWriter& question, FrameKind kind) {
+    return send(question) ? reply_of(kind) : std::nullopt;
+  }
+  std::optional<Bytes> reply_of(FrameKind kind) {
+    std::unique_lock guard(gateway_.lock_);
+    std::optional<Bytes> reply;
+    gateway_.changed_.wait(guard, [&] { return is_over || replies_.contains(kind); });
+    const auto found = replies_.find(kind);
+    if (found == replies_.end()) return reply;
+    reply = std::move(found->second);
+    replies_.erase(found);
+    return reply;
+  }
+
+  void hear_all();
+  void hear(Bytes frame);
+  void hear_line(FrameReader& frame);
+  void hear_texts(FarLine& line, FrameReader& frame);
+  void hear_places(FarLine& line, FrameReader& frame);
+  void hear_records(FarLine& line, FrameReader& frame);
+  void hear_state(FarLine& line, FrameReader& frame);
+  void hear_stacks(FarLine& line, FrameReader& frame);
+  void hear_ending(FrameReader& frame);
+  bool hear_of_line(FarLine& line, FrameReader& frame);
+
+  Gateway& gateway_;
+  std::uint32_t machine_;
+  std::string name_;
+  std::unique_ptr<Connection> connection_;
+  std::map<FrameKind, Bytes> replies_;  ///< under the gateway's lock
+  std::map<std::uint32_t, std::shared_ptr<FarLine>> lines_;
+  std::thread thread_;
+};
+
+void Gateway::Host::hear_all() {
+  std::string what = "is lost: its process has ended, or nothing comes from it any more";
+  while (auto frame = connection_->receive()) {
+    if (FrameReader(*frame).kind() == FrameKind::kBye) {
+      what.clear();
+      break;
+    }
+    FrameReader known(*frame);
+    hear(std::move(*frame));
+    const std::lock_guard guard(gateway_.lock_);
+    if (gateway_.problem_) break;
+  }
+  {
+    const std::lock_guard guard(gateway_.lock_);
+    is_over = true;
+    if (!what.empty() && !gateway_.problem_) {
+      gateway_.problem_ =
+          Diagnostic{ErrorCode::kNoAnswer, title(), what,
+                     "what it printed last may say why; without it the run cannot go on"};
+    }
+  }
+  gateway_.changed_.notify_all();
+  gateway_.daemon_->wake();
+}
+
+void Gateway::Host::hear(Bytes bytes) {
+  FrameReader frame(bytes);
+  bool known = true;
+  switch (frame.kind()) {
+    case FrameKind::kLine:
+      hear_line(frame);
+      break;
+    case FrameKind::kTexts:
+    case FrameKind::kPlaces:
+    case FrameKind::kRecords:
+    case FrameKind::kState:
+    case FrameKind::kStacks:
+    case FrameKind::kLeft:
+    case FrameKind::kOverwritten: {
+      const auto line = lines_.find(frame.take<std::uint32_t>());
+      known = line != lines_.end() && hear_of_line(*line->second, frame);
+      break;
+    }
+    case FrameKind::kWalked:
+    case FrameKind::kTimes:
+    case FrameKind::kName: {
+      const FrameKind kind = frame.kind();
+      const std::lock_guard guard(gateway_.lock_);
+      replies_[kind] = std::move(bytes);
+      gateway_.changed_.notify_all();
+      return;
+    }
+    case FrameKind::kEnded:
+      hear_ending(frame);
+      break;
+    case FrameKind::kRemarks: {
+      const std::uint32_t count = frame.count(sizeof(std::uint32_t));
+      const std::lock_guard guard(gateway_.lock_);
+      for (std::uint32_t i = 0; i < count; ++i) gateway_.remarks_.push_back(frame.text());
+      break;
+    }
+    case FrameKind::kStopped: {
+      const std::lock_guard guard(gateway_.lock_);
+      gateway_.stopped_ = true;
+      break;
+    }
+    case FrameKind::kLetter:
+    case FrameKind::kRead:
+    case FrameKind::kDone:
+      return gateway_.pass_on(machine_, bytes, frame);
+    default:
+      known = false;
+  }
+  if (!known || !frame.is_sound()) {
+    const std::lock_guard guard(gateway_.lock_);
+    gateway_.problem_ = Diagnostic{
+        ErrorCode::kBadInput, title(),
+        fmt::format("has sent what makes no sense (frame {})", static_cast<int>(frame.kind())),
+        "start the same version of flopcast on all machines"};
+  }
+  gateway_.daemon_->wake();
+}
+
+bool Gateway::Host::hear_of_line(FarLine& line, FrameReader& frame) {
+  switch (frame.kind()) {
+    case FrameKind::kTexts:
+      hear_texts(line, frame);
+      return true;
+    case FrameKind::kPlaces:
+      hear_places(line, frame);
+      return true;
+    case FrameKind::kRecords:
+      hear_records(line, frame);
+      return true;
+    case FrameKind::kState:
+      hear_state(line, frame);
+      return true;
+    case FrameKind::kStacks:
+      hear_stacks(line, frame);
+      return true;
+    case FrameKind::kLeft:
+      line.ended.store(frame.take<std::uint8_t>() != 0);
+      line.left.store(true, std::memory_order_release);
+      return true;
+    default:
+      line.overwritten.store(true);
+      return true;
+  }
+}
+
+void Gateway::Host::hear_line(FrameReader& frame) {
+  const auto number = frame.take<std::uint32_t>();
+  const auto hello = frame.take<Hello>();
+  if (!frame.is_sound() || lines_.contains(number)) return frame.spoil();
+  auto line = std::make_shared<FarLine>(number);
+  if (!line->region) return frame.spoil();
+  line->region->version = hello.version;
+  line->region->rank = hello.rank;
+  line->region->pid.store(hello.pid);
+  lines_[number] = line;
+  gateway_.daemon_->welcome_far(hello, *this, std::move(line));
+}
+
+void Gateway::Host::hear_texts(FarLine& line, FrameReader& frame) {
+  const std::uint32_t count = frame.count(sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!line.region->arena.add(frame.text())) return frame.spoil();
+  }
+}
+
+void Gateway::Host::hear_places(FarLine& line, FrameReader& frame) {
+  const std::uint32_t count = frame.count(3 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto index = frame.take<std::uint32_t>();
+    const auto looked = frame.take<std::uint32_t>();
+    const auto thread = frame.take<std::int32_t>();
+    if (index >= Watch::kPlaces) return frame.spoil();
+    line.region->watch.places[index].thread.store(thread);
+    line.region->watch.places[index].looked.store(looked, std::memory_order_release);
+  }
+}
+
+void Gateway::Host::hear_records(FarLine& line, FrameReader& frame) {
+  const auto index = frame.take<std::uint32_t>();
+  const auto thread = frame.take<std::int32_t>();
+  const auto handle = frame.take<std::uint64_t>();
+  const std::uint32_t count = frame.count(sizeof(Record));
+  if (index >= Region::kThreads) return frame.spoil();
+  Region& region = *line.region;
+  Ring& ring = region.rings[index];
+  ring.thread.store(thread);
+  ring.handle.store(handle);
+  if (region.threads.load() <= index) region.threads.store(index + 1, std::memory_order_release);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!ring.has_room()) return frame.spoil();
+    ring.write(frame.take<Record>(), gateway_.daemon_->common().bell);
+  }
+}
+
+void Gateway::Host::hear_state(FarLine& line, FrameReader& frame) {
+  const auto state = frame.take<LineState>();
+  const auto first = frame.bytes(frame.take<std::uint32_t>());
+  const auto origin = frame.bytes(frame.take<std::uint32_t>());
+  const std::uint32_t stretches = frame.count(sizeof(HostWork::Stretch));
+  if (stretches > HostWork::kMost) return frame.spoil();
+  Region& region = *line.region;
+  for (std::uint32_t i = 0; i < stretches; ++i)
+    region.host_work.stretches[i] = frame.take<HostWork::Stretch>();
+  region.host_work.count.store(state.stretches);
+  for (std::uint32_t i = 0; i < Region::kDevices; ++i)
+    region.most_memory[i].store(state.most_memory[i]);
+  TaintedReads& tainted = region.tainted;
+  tainted.reads.store(state.reads);
+  tainted.bytes.store(state.bytes);
+  tainted.assumed.store(state.assumed);
+  if (!first.empty()) {
+    copy_text(tainted.first, first);
+    tainted.state.store(TaintedReads::kWritten, std::memory_order_release);
+  }
+  if (!origin.empty()) {
+    copy_text(tainted.origin, origin);
+    tainted.origin_state.store(TaintedReads::kWritten, std::memory_order_release);
+  }
+  region.ended.store(state.ended);
+}
+
+void Gateway::Host::hear_stacks(FarLine& line, FrameReader& frame) {
+  const auto question = frame.take<std::uint32_t>();
+  const std::uint32_t count = frame.count(1 + sizeof(std::uint32_t));
+  Stacks& stacks = line.region->stacks;
+  if (count > Stacks::kThreads) return frame.spoil();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    stacks.python[i] = frame.take<std::uint8_t>();
+    copy_text(stacks.text[i], frame.bytes(frame.take<std::uint32_t>()));
+  }
+  stacks.told.store(question, std::memory_order_release);
+}
+
+void Gateway::Host::hear_ending(FrameReader& frame) {
+  FarEnding ending;
+  ending.machine = machine_;
+  ending.process = frame.take<std::uint32_t>();
+  ending.status = frame.take<int>();
+  ending.last_line = frame.text();
+  const std::lock_guard guard(gateway_.lock_);
+  gateway_.endings_.push_back(std::move(ending));
+}
+
+// --- all of them --------------------------------------------------------------------------------
+
+Gateway::Gateway(const MachineGroup& group) : group_(group) {}
+
+Gateway::~Gateway() {
+  for (const auto& host : hosts_) host->connection().shut();
+}
+
+Result<std::unique_ptr<Gateway>> Gateway::open(const MachineGroup& group) {
+  Result<std::unique_ptr<MeetingPoint>> point = MeetingPoint::open(group.place);
+  if (!point) return point.error();
+  std::unique_ptr<Gateway> gateway(new Gateway(group));
+  gateway->point_ = std::move(*point);
+  return gateway;
+}
+
+std::optional<Diagnostic> Gateway::gather(const std::function<bool()>& stop,
+                                          const std::function<void(const std::string&)>& refused) {
+  const auto until = std::chrono::steady_clock::now() + kOthersComeWithin;
+  while (hosts_.size() + 1 < group_.count) {
+    const auto left = group_.count - 1 - hosts_.size();
+    if (stop && stop()) {
+      return Diagnostic{ErrorCode::kNoAnswer, "--hosts",
+                        fmt::format("stopped while {} of {} machines had not come", left,
+                                    group_.count),
+                        "start the same command on each of them"};
+    }
+    if (std::chrono::steady_clock::now() > until) {
+      return Diagnostic{ErrorCode::kNoAnswer, "--hosts",
+                        fmt::format("{} of {} machines have not come", left, group_.count),
+                        "start the same command on each of them"};
+    }
+    std::unique_ptr<Connection> connection = point_->accept(kAcceptMs);
+    if (!connection) continue;
+    if (auto problem = admit(std::move(connection), refused)) return problem;
+  }
+  point_.reset();  // nobody else is to come
+  std::sort(hosts_.begin(), hosts_.end(),
+            [](const auto& a, const auto& b) { return a->machine() < b->machine(); });
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> Gateway::admit(std::unique_ptr<Connection> connection,
+                                         const std::function<void(const std::string&)>& refused) {
+  const auto bytes = connection->receive(kMostFirstFrame, kFirstFrameMs);
+  const auto refuse = [&](const std::string& why) {
+    FrameWriter frame(FrameKind::kRefused);
+    connection->send(frame.text(why));
+    if (refused) refused(fmt::format("{} was sent away: {}", connection->peer(), why));
+    return std::optional<Diagnostic>();
+  };
+  if (!bytes) return refuse("it has not said who it is");
+  FrameReader frame(*bytes);
+  const auto join = frame.take<JoinFrame>();
+  if (frame.kind() != FrameKind::kJoin || !frame.is_sound() || !join.understands())
+    return refuse("it is of another version of flopcast");
+  if (!same_token(group_.token, join.token)) return refuse("it has another token");
+  if (join.machines != group_.count || join.words != group_.words)
+    return refuse("it was started with other words than the first machine");
+  const bool is_there = host_of(join.machine) != nullptr;
+  if (join.machine == 0 || join.machine >= group_.count || is_there)
+    return refuse(fmt::format("it is machine {}, and {}", join.machine,
+                              is_there || join.machine == 0 ? "that is there already"
+                                                            : "there are not as many"));
+  const std::string name(join.name, strnlen(join.name, sizeof join.name));
+  hosts_.push_back(std::make_unique<Host>(*this, join.machine, name, std::move(connection)));
+  return std::nullopt;
+}
+
+Gateway::Host* Gateway::host_of(std::uint32_t machine) {
+  const auto found = std::find_if(hosts_.begin(), hosts_.end(), [machine](const auto& host) {
+    return host->machine() == machine;
+  });
+  return found == hosts_.end() ? nullptr : found->get();
+}
+
+Machines Gateway::machines() const {
+  Machines all;
+  all.count = group_.count;
+  all.port = group_.place.port;
+  for (const auto& host : hosts_)
+    host->connection().copy_addresses(all.addresses[0], all.addresses[host->machine()]);
+  return all;
+}
+
+std::string Gateway::interface() const {
+  Machines::Address own{}, peer{};
+  hosts_.front()->connection().copy_addresses(own, peer);
+  return interface_with(own);
+}
+
+void Gateway::begin(Daemon& daemon, WelcomeFrame welcome) {
+  daemon_ = &daemon;
+  welcome.machines = machines();
+  daemon.set_hosts(*this, welcome.machines);
+  office_.emplace(daemon.shared_file(), daemon.common(), 0);
+  for (const auto& host : hosts_) {
+    welcome.machines.own = host->machine();
+    FrameWriter frame(FrameKind::kWelcome);
+    host->connection().send(frame.put(welcome));
+  }
+  for (const auto& host : hosts_) host->begin();
+}
+
+std::vector<FarEnding> Gateway::ended() {
+  const std::lock_guard guard(lock_);
+  return std::exchange(endings_, {});
+}
+
+std::size_t Gateway::running() {
+  const std::lock_guard guard(lock_);
+  return static_cast<std::size_t>(std::count_if(
+      hosts_.begin(), hosts_.end(), [](const auto& host) { return !host->is_over; }));
+}
+
+bool Gateway::stopped() {
+  const std::lock_guard guard(lock_);
+  return stopped_;
+}
+
+std::vector<std::string> Gateway::remarks() {
+  const std::lock_guard guard(lock_);
+  return remarks_;
+}
+
+void Gateway::end_all(const std::string& why) {
+  for (const auto& host : hosts_) {
+    FrameWriter frame(FrameKind::kEnd);
+    host->connection().send(frame.put(std::uint8_t{why.empty()}).text(why));
+  }
+  std::unique_lock guard(lock_);
+  changed_.wait_for(guard, kEndsTake, [this] {
+    return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->is_over; });
+  });
+}
+
+void Gateway::begin_walk() {
+  for (const auto& host : hosts_) host->begin_walk();
+}
+
+Sight Gateway::walked(std::vector<BusyThread>& busy) {
+  Sight all;
+  for (const auto& host : hosts_) {
+    const Sight there = host->walked(busy);
+    all.busy = all.busy || there.busy;
+    all.runs += there.runs;
+  }
+  return all;
+}
+
+std::optional<Diagnostic> Gateway::problem() {
+  const std::lock_guard guard(lock_);
+  return problem_;
+}
+
+// --- letters ------------------------------------------------------------------------------------
+
+void Gateway::to_others(std::uint32_t but, FrameWriter& frame) {
+  for (const auto& host : hosts_) {
+    if (host->machine() != but) host->connection().send(frame);
+  }
+}
+
+void Gateway::carry() {
+  for (FrameWriter& frame : office_->collect()) {
+    FrameReader reader(frame.frame().subspan(sizeof(std::uint32_t)));
+    const std::uint32_t wrote = reader.kind() == FrameKind::kRead
+                                    ? machine_of(reader.take<std::uint64_t>())
+                                    : 0;
+    // A letter and its end go to all, what was read of one to where it was written.
+    if (Host* const host = wrote > 0 ? host_of(wrote) : nullptr) {
+      host->connection().send(frame);
+    } else {
+      to_others(0, frame);
+    }
+  }
+}
+
+/// What one machine has sent of letters: for the others, or for one, or for this one.
+void Gateway::pass_on(std::uint32_t from, std::span<const std::byte> bytes, FrameReader& frame) {
+  FrameReader look = frame;
+  const std::uint32_t wrote =
+      frame.kind() == FrameKind::kRead ? machine_of(look.take<std::uint64_t>()) : from;
+  std::optional<std::string> wrong;
+  if (frame.kind() != FrameKind::kRead || wrote == 0) wrong = office_->take(frame);
+  if (!wrong && wrote != 0) {
+    FrameWriter again(frame.kind());
+    again.put_bytes(bytes.data() + 1, bytes.size() - 1);
+    if (frame.kind() == FrameKind::kRead) {
+      Host* const host = host_of(wrote);
+      if (host) host->connection().send(again);
+    } else {
+      to_others(from, again);
+    }
+  }
+  if (!wrong) return;
+  {
+    const std::lock_guard guard(lock_);
+    Host* const host = host_of(from);
+    problem_ = Diagnostic{ErrorCode::kBadInput, host ? host->title() : "live run",
+                          "has sent " + *wrong, "run fewer ranks on a machine"};
+  }
+  daemon_->wake();
+}
+
+}  // namespace flopcast::live
