@@ -35,8 +35,8 @@ enum class Fold : std::uint8_t {
 struct LiveMachines {
   std::uint32_t count = 1;
   std::uint32_t own = 0;  ///< number of this one
-  std::string meet;       ///< address and port of the first, where the others find it: "10.0.0.1:29400"
-  std::string token;      ///< that all of them were given; nobody else is let in
+  std::string meet;   ///< address and port of the first, where the others find it: "10.0.0.1:29400"
+  std::string token;  ///< that all of them were given; nobody else is let in
 };
 
 /// What is to be run.

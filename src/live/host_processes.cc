@@ -47,10 +47,11 @@ Result<Layout> layout_of(const LiveRequest& request, const Cluster& cluster) {
         "name a number of nodes that divides them");
   }
   if (layout.nodes % request.machines.count != 0) {
-    return usage_error("--hosts",
-                       fmt::format("{} machines, and the ranks are of {} node{}: a node is on one machine",
-                                   request.machines.count, layout.nodes, layout.nodes == 1 ? "" : "s"),
-                       "--nodes-as N spreads the ranks over N nodes");
+    return usage_error(
+        "--hosts",
+        fmt::format("{} machines, and the ranks are of {} node{}: a node is on one machine",
+                    request.machines.count, layout.nodes, layout.nodes == 1 ? "" : "s"),
+        "--nodes-as N spreads the ranks over N nodes");
   }
   return layout;
 }
@@ -125,14 +126,14 @@ std::optional<Diagnostic> HostProcesses::start(const std::string& socket,
   outputs_ = std::move(*outputs);
   const Result<std::map<std::string, std::string>> common = environment(socket, neighbours);
   if (!common) return common.error();
-  const auto problem = launches_ ? start_launchers(*common, neighbours)
-                                 : start_ranks(*common, neighbours, stop);
+  const auto problem =
+      launches_ ? start_launchers(*common, neighbours) : start_ranks(*common, neighbours, stop);
   outputs_->all_started();
   return problem;
 }
 
 Command HostProcesses::command_of(std::size_t process,
-                            std::map<std::string, std::string> environment) const {
+                                  std::map<std::string, std::string> environment) const {
   Command command;
   command.words = request_.command;
   command.environment = std::move(environment);
@@ -140,8 +141,8 @@ Command HostProcesses::command_of(std::size_t process,
   return command;
 }
 
-std::optional<Diagnostic> HostProcesses::start_launchers(const std::map<std::string, std::string>& common,
-                                                   const Neighbourhood& neighbours) {
+std::optional<Diagnostic> HostProcesses::start_launchers(
+    const std::map<std::string, std::string>& common, const Neighbourhood& neighbours) {
   for (std::uint32_t i = 0; i < nodes_; ++i) {
     auto environment = launcher_environment(first_node_ + i, layout_.nodes, layout_.of_node(),
                                             neighbours.master, neighbours.port);
@@ -152,8 +153,8 @@ std::optional<Diagnostic> HostProcesses::start_launchers(const std::map<std::str
 }
 
 std::optional<Diagnostic> HostProcesses::start_ranks(std::map<std::string, std::string> common,
-                                               const Neighbourhood& neighbours,
-                                               const std::function<bool()>& stop) {
+                                                     const Neighbourhood& neighbours,
+                                                     const std::function<bool()>& stop) {
   std::vector<ForkedRank> forked;
   const bool forks = !request_.fork_server.empty();
   for (std::size_t process = 0; process < ranks_.size(); ++process) {

@@ -20,7 +20,8 @@ EndOfRun drive(Agent& agent, HostProcesses& processes, const LiveObserver& obser
   for (;;) {
     agent.step();
     for (const Ending& ending : processes.ended())
-      agent.tell_ending(ending.process, ending.status, processes.outputs().last_line(ending.process));
+      agent.tell_ending(ending.process, ending.status,
+                        processes.outputs().last_line(ending.process));
     if (!told_stop && observer.stop && observer.stop()) {
       told_stop = true;
       agent.tell_stopped();
@@ -52,7 +53,7 @@ std::optional<Diagnostic> join_live(const LiveRequest& request, const Catalog& c
   processes.outputs().finish();
   (*agent)->leave(processes.remarks().unsupported());
   if (end.well) return std::nullopt;
-  return Diagnostic{ErrorCode::kNoAnswer, "live run", "has ended: " + end.why,
+  return Diagnostic{ErrorCode::kNoAnswer, "the run has ended", end.why,
                     "the first machine has the rest"};
 }
 

@@ -226,7 +226,8 @@ void LiveRun::tell_how_it_goes() {
     silence_ = observer_.silence;
   }
   if (observer_.status) {
-    processes_->outputs().show(observer_.status(teller_.end(), real_s(), processes(), session_.waiting()));
+    processes_->outputs().show(
+        observer_.status(teller_.end(), real_s(), processes(), session_.waiting()));
   }
   if (!observer_.notice || now - heard_at_ < silence_) return;
   silence_ *= kRarer;
@@ -247,8 +248,7 @@ bool LiveRun::nobody_may_come() const {
 std::optional<Diagnostic> LiveRun::deadlock() {
   const Clock::time_point now = Clock::now();
   const std::string wait = session_.deadlock();
-  const bool stuck =
-      !wait.empty() && daemon_->alive() > 0 && running() > 0 && nobody_may_come();
+  const bool stuck = !wait.empty() && daemon_->alive() > 0 && running() > 0 && nobody_may_come();
   if (!stuck) moved_at_ = now;
   if (now - moved_at_ < kEndIsKnown) return std::nullopt;
   return Diagnostic{ErrorCode::kNoAnswer, "live run", "all wait, and nobody can go on:\n" + wait,
@@ -261,7 +261,7 @@ std::optional<Diagnostic> LiveRun::go_on() {
     teller_.take(session_, session_.horizon());
     look_at_endings();
     tell_how_it_goes();
-    stopped_ = (observer_.stop && observer_.stop()) || (gateway_ && gateway_->stopped());
+    stopped_ = observer_.stop && observer_.stop();
     if (auto problem = deadlock()) return problem;
     if (watch_.problem) {
       if (auto problem = watch_.problem()) return problem;
@@ -274,7 +274,7 @@ std::optional<Diagnostic> LiveRun::go_on() {
 std::optional<Diagnostic> LiveRun::drive() {
   const std::optional<Diagnostic> problem = go_on();
   if (gateway_) {
-    gateway_->end_all(problem    ? problem->what
+    gateway_->end_all(problem    ? problem->where + ": " + problem->what
                       : stopped_ ? "stopped"
                       : failure_ ? fmt::format("{} has failed", who_failed(*failure_))
                                  : std::string());

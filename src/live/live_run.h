@@ -30,7 +30,7 @@ struct LiveWatch {
 
 /// A process has ended, on whichever machine.
 struct RunEnding {
-  std::int32_t rank = -1;  ///< -1: it is a launcher
+  std::int32_t rank = -1;   ///< -1: it is a launcher
   std::size_t process = 0;  ///< of all machines, in order
   int status = 0;
   std::string last_line;
@@ -51,8 +51,7 @@ class LiveRun {
 
  private:
   std::optional<Diagnostic> start_capture(const Cluster& cluster, const MachineFacts& machine);
-  std::optional<Diagnostic> gather_machines(const MachineFacts& machine,
-                                            Neighbourhood& neighbours);
+  std::optional<Diagnostic> gather_machines(const MachineFacts& machine, Neighbourhood& neighbours);
   std::optional<Diagnostic> go_on();
   std::vector<RunEnding> ended();
   void look_at_endings();

@@ -30,10 +30,11 @@ Result<std::uint32_t> number_of(const LiveProgram& program) {
   const std::optional<LiveCopies> copies = live_copies();
   if (text.empty() && copies) {
     if (copies->all != program.hosts) {
-      return usage_error("--hosts",
-                         fmt::format("are {}, and a launcher has started this command {} times ({}={})",
-                                     program.hosts, copies->all, copies->variable, copies->number),
-                         "start it once on each machine, for instance by srun --ntasks-per-node=1");
+      return usage_error(
+          "--hosts",
+          fmt::format("are {}, and a launcher has started this command {} times ({}={})",
+                      program.hosts, copies->all, copies->variable, copies->number),
+          "start it once on each machine, for instance by srun --ntasks-per-node=1");
     }
     return static_cast<std::uint32_t>(copies->number);
   }
@@ -48,7 +49,8 @@ Result<std::uint32_t> number_of(const LiveProgram& program) {
   }
   const auto number = parse_whole<std::uint32_t>(text);
   if (!number || *number >= program.hosts) {
-    return usage_error(variable, fmt::format("is '{}', and there are {} machines", text, program.hosts),
+    return usage_error(variable,
+                       fmt::format("is '{}', and there are {} machines", text, program.hosts),
                        fmt::format("a number from 0 to {}", program.hosts - 1));
   }
   return *number;

@@ -197,10 +197,11 @@ void add_run_options(CLI::App& app, RunCommand& command) {
                  "Ranks, on the first so many chips; all chips if left out")
       ->type_name("N")
       ->check(whole_from(1));
-  app.add_option("--nodes-as", program.nodes,
-                 "Nodes that this machine poses as: ranks are spread over them, and a launcher is "
-                 "started once for each. As the cluster has if left out; for a launcher one on each "
-                 "machine")
+  app.add_option(
+         "--nodes-as", program.nodes,
+         "Nodes that this machine poses as: ranks are spread over them, and a launcher is "
+         "started once for each. As the cluster has if left out; for a launcher one on each "
+         "machine")
       ->type_name("N")
       ->check(whole_from(1));
   app.add_option("--hosts", program.hosts,
@@ -214,9 +215,10 @@ void add_run_options(CLI::App& app, RunCommand& command) {
                  "others find it. Who comes shows the secret in FLOPCAST_TOKEN, which the first "
                  "makes and prints if it is not set")
       ->type_name("ADDRESS:PORT");
-  app.add_option("--host-number", program.host_number,
-                 "With --hosts: which of them this is, from 0; as the launcher says that has "
-                 "started the command (Slurm, Open MPI, MPICH, torchrun), or NODE_RANK, if left out")
+  app.add_option(
+         "--host-number", program.host_number,
+         "With --hosts: which of them this is, from 0; as the launcher says that has "
+         "started the command (Slurm, Open MPI, MPICH, torchrun), or NODE_RANK, if left out")
       ->type_name("N");
   add_fits(app, program.fits);
   app.add_option("--python", program.python, "The Python that runs SCRIPT")

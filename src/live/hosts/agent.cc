@@ -59,9 +59,10 @@ std::optional<Diagnostic> Agent::prepare(const MachineGroup& group) {
   connection_->send(join.put(join_of(group)));
   const auto bytes = connection_->receive(2 * sizeof(WelcomeFrame), kWelcomeMs);
   const auto refused = [&](std::string why) {
-    return Diagnostic{ErrorCode::kNoAnswer,
-                      fmt::format("{}:{}", group.place.host, group.place.port), std::move(why),
-                      "start the same command, of the same version, on all machines, with one token"};
+    return Diagnostic{
+        ErrorCode::kNoAnswer, fmt::format("{}:{}", group.place.host, group.place.port),
+        std::move(why),
+        "start the same command, of the same version, on all machines, with one token"};
   };
   if (!bytes) return refused("the first machine has said nothing");
   FrameReader frame(*bytes);

@@ -63,9 +63,9 @@ class Agent {
     Caller who;
     Region* region;
     std::uint32_t number = 0;
-    bool left = false;         ///< it has closed its line, and the engine knows
-    bool overwritten = false;  ///< the engine has been told so
-    std::uint32_t texts = 0;   ///< told of its arena
+    bool left = false;                          ///< it has closed its line, and the engine knows
+    bool overwritten = false;                   ///< the engine has been told so
+    std::uint32_t texts = 0;                    ///< told of its arena
     std::uint32_t sent[Region::kThreads] = {};  ///< records of each ring
     std::atomic<std::uint32_t> taken[Region::kThreads] = {};  ///< of those, by the engine
     std::uint32_t looked[Watch::kPlaces] = {};  ///< of its watchdogs, as it was told last

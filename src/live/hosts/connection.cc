@@ -109,7 +109,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const MeetingPlace& place,
     asio::error_code error;
     Tcp::resolver resolver(socket->context);
     const auto found = resolver.resolve(place.host, std::to_string(place.port), error);
-    if (error) return no_meeting(place, error.message(), "name the first machine as others find it");
+    if (error)
+      return no_meeting(place, error.message(), "name the first machine as others find it");
     asio::connect(socket->tcp, found, error);
     if (!error) return std::unique_ptr<Connection>(new Connection(std::move(socket)));
     if (stop && stop()) return no_meeting(place, "stopped before anybody listened there", "");
@@ -138,7 +139,8 @@ bool Connection::read(std::span<std::byte> into, const Until& until) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           *until - std::chrono::steady_clock::now());
       pollfd wanted{socket_->tcp.native_handle(), POLLIN, 0};
-      if (left.count() <= 0 || ::poll(&wanted, 1, static_cast<int>(left.count())) <= 0) return false;
+      if (left.count() <= 0 || ::poll(&wanted, 1, static_cast<int>(left.count())) <= 0)
+        return false;
     }
     asio::error_code error;
     done += socket_->tcp.read_some(asio::buffer(into.data() + done, into.size() - done), error);

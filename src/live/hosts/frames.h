@@ -16,7 +16,8 @@ struct JoinFrame {
   std::uint32_t version = kVersion;
   std::uint32_t region = Region::kVersion;
   std::uint64_t layout = sizeof(Region) ^ std::uint64_t{sizeof(Common)} << 32;
-  std::uint64_t words = 0;  ///< of the command that was started there, in one number: all machines are started with the same
+  std::uint64_t words =
+      0;  ///< of the command that was started there, in one number: all machines are started with the same
   std::uint32_t machine = 0, machines = 0;
   char token[128] = {};
   char name[64] = {};  ///< of the machine, for messages

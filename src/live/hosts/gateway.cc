@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "live/hosts/far_line.h"
 #include "live/wire/ring.h"
 
 namespace flopcast::live {
@@ -25,13 +26,6 @@ bool same_token(const std::string& own, const char (&other)[128]) {
   for (std::size_t i = 0; i < sizeof padded; ++i)
     difference |= static_cast<unsigned char>(padded[i] ^ other[i]);
   return difference == 0;
-}
-
-template <std::size_t Size>
-void copy_text(char (&to)[Size], std::span<const std::byte> from) {
-  const std::size_t size = std::min(from.size(), Size - 1);
-  if (size > 0) std::memcpy(to, from.data(), size);
-  to[size] = '\0';
 }
 
 }  // namespace
@@ -56,10 +50,12 @@ class Gateway::Host final : public FarHost {
   std::string title() const {
     return fmt::format("machine {} ({}, {})", machine_, name_, connection_->peer());
   }
-  void begin() { thread_ = std::thread([this] { hear_all(); }); }
+  void begin() {
+    thread_ = std::thread([this] { hear_all(); });
+  }
 
   // Under the gateway's lock.
-  bool is_over = false;     ///< it has said bye, or is lost
+  bool is_over = false;  ///< it has said bye, or is lost
   bool waits_for_walk = false;
 
   void answer(std::uint32_t line, const SessionAnswer& one) override {
@@ -148,13 +144,7 @@ class Gateway::Host final : public FarHost {
   void hear_all();
   void hear(Bytes frame);
   void hear_line(FrameReader& frame);
-  void hear_texts(FarLine& line, FrameReader& frame);
-  void hear_places(FarLine& line, FrameReader& frame);
-  void hear_records(FarLine& line, FrameReader& frame);
-  void hear_state(FarLine& line, FrameReader& frame);
-  void hear_stacks(FarLine& line, FrameReader& frame);
   void hear_ending(FrameReader& frame);
-  bool hear_of_line(FarLine& line, FrameReader& frame);
 
   Gateway& gateway_;
   std::uint32_t machine_;
@@ -205,7 +195,10 @@ void Gateway::Host::hear(Bytes bytes) {
     case FrameKind::kLeft:
     case FrameKind::kOverwritten: {
       const auto line = lines_.find(frame.take<std::uint32_t>());
-      known = line != lines_.end() && hear_of_line(*line->second, frame);
+      known = line != lines_.end();
+      if (!known) break;
+      hear_of_line(*line->second, frame, gateway_.daemon_->common().bell);
+      if (frame.kind() == FrameKind::kLeft) lines_.erase(line);  // it was the last of it
       break;
     }
     case FrameKind::kWalked:
@@ -228,7 +221,8 @@ void Gateway::Host::hear(Bytes bytes) {
     }
     case FrameKind::kStopped: {
       const std::lock_guard guard(gateway_.lock_);
-      gateway_.stopped_ = true;
+      gateway_.problem_ = Diagnostic{ErrorCode::kNoAnswer, title(), "was told to end the run",
+                                     "an interrupt there ends all machines"};
       break;
     }
     case FrameKind::kLetter:
@@ -248,33 +242,6 @@ void Gateway::Host::hear(Bytes bytes) {
   gateway_.daemon_->wake();
 }
 
-bool Gateway::Host::hear_of_line(FarLine& line, FrameReader& frame) {
-  switch (frame.kind()) {
-    case FrameKind::kTexts:
-      hear_texts(line, frame);
-      return true;
-    case FrameKind::kPlaces:
-      hear_places(line, frame);
-      return true;
-    case FrameKind::kRecords:
-      hear_records(line, frame);
-      return true;
-    case FrameKind::kState:
-      hear_state(line, frame);
-      return true;
-    case FrameKind::kStacks:
-      hear_stacks(line, frame);
-      return true;
-    case FrameKind::kLeft:
-      line.ended.store(frame.take<std::uint8_t>() != 0);
-      line.left.store(true, std::memory_order_release);
-      return true;
-    default:
-      line.overwritten.store(true);
-      return true;
-  }
-}
-
 void Gateway::Host::hear_line(FrameReader& frame) {
   const auto number = frame.take<std::uint32_t>();
   const auto hello = frame.take<Hello>();
@@ -286,81 +253,6 @@ void Gateway::Host::hear_line(FrameReader& frame) {
   line->region->pid.store(hello.pid);
   lines_[number] = line;
   gateway_.daemon_->welcome_far(hello, *this, std::move(line));
-}
-
-void Gateway::Host::hear_texts(FarLine& line, FrameReader& frame) {
-  const std::uint32_t count = frame.count(sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (!line.region->arena.add(frame.text())) return frame.spoil();
-  }
-}
-
-void Gateway::Host::hear_places(FarLine& line, FrameReader& frame) {
-  const std::uint32_t count = frame.count(3 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto index = frame.take<std::uint32_t>();
-    const auto looked = frame.take<std::uint32_t>();
-    const auto thread = frame.take<std::int32_t>();
-    if (index >= Watch::kPlaces) return frame.spoil();
-    line.region->watch.places[index].thread.store(thread);
-    line.region->watch.places[index].looked.store(looked, std::memory_order_release);
-  }
-}
-
-void Gateway::Host::hear_records(FarLine& line, FrameReader& frame) {
-  const auto index = frame.take<std::uint32_t>();
-  const auto thread = frame.take<std::int32_t>();
-  const auto handle = frame.take<std::uint64_t>();
-  const std::uint32_t count = frame.count(sizeof(Record));
-  if (index >= Region::kThreads) return frame.spoil();
-  Region& region = *line.region;
-  Ring& ring = region.rings[index];
-  ring.thread.store(thread);
-  ring.handle.store(handle);
-  if (region.threads.load() <= index) region.threads.store(index + 1, std::memory_order_release);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (!ring.has_room()) return frame.spoil();
-    ring.write(frame.take<Record>(), gateway_.daemon_->common().bell);
-  }
-}
-
-void Gateway::Host::hear_state(FarLine& line, FrameReader& frame) {
-  const auto state = frame.take<LineState>();
-  const auto first = frame.bytes(frame.take<std::uint32_t>());
-  const auto origin = frame.bytes(frame.take<std::uint32_t>());
-  const std::uint32_t stretches = frame.count(sizeof(HostWork::Stretch));
-  if (stretches > HostWork::kMost) return frame.spoil();
-  Region& region = *line.region;
-  for (std::uint32_t i = 0; i < stretches; ++i)
-    region.host_work.stretches[i] = frame.take<HostWork::Stretch>();
-  region.host_work.count.store(state.stretches);
-  for (std::uint32_t i = 0; i < Region::kDevices; ++i)
-    region.most_memory[i].store(state.most_memory[i]);
-  TaintedReads& tainted = region.tainted;
-  tainted.reads.store(state.reads);
-  tainted.bytes.store(state.bytes);
-  tainted.assumed.store(state.assumed);
-  if (!first.empty()) {
-    copy_text(tainted.first, first);
-    tainted.state.store(TaintedReads::kWritten, std::memory_order_release);
-  }
-  if (!origin.empty()) {
-    copy_text(tainted.origin, origin);
-    tainted.origin_state.store(TaintedReads::kWritten, std::memory_order_release);
-  }
-  region.ended.store(state.ended);
-}
-
-void Gateway::Host::hear_stacks(FarLine& line, FrameReader& frame) {
-  const auto question = frame.take<std::uint32_t>();
-  const std::uint32_t count = frame.count(1 + sizeof(std::uint32_t));
-  Stacks& stacks = line.region->stacks;
-  if (count > Stacks::kThreads) return frame.spoil();
-  for (std::uint32_t i = 0; i < count; ++i) {
-    stacks.python[i] = frame.take<std::uint8_t>();
-    copy_text(stacks.text[i], frame.bytes(frame.take<std::uint32_t>()));
-  }
-  stacks.told.store(question, std::memory_order_release);
 }
 
 void Gateway::Host::hear_ending(FrameReader& frame) {
@@ -395,10 +287,10 @@ std::optional<Diagnostic> Gateway::gather(const std::function<bool()>& stop,
   while (hosts_.size() + 1 < group_.count) {
     const auto left = group_.count - 1 - hosts_.size();
     if (stop && stop()) {
-      return Diagnostic{ErrorCode::kNoAnswer, "--hosts",
-                        fmt::format("stopped while {} of {} machines had not come", left,
-                                    group_.count),
-                        "start the same command on each of them"};
+      return Diagnostic{
+          ErrorCode::kNoAnswer, "--hosts",
+          fmt::format("stopped while {} of {} machines had not come", left, group_.count),
+          "start the same command on each of them"};
     }
     if (std::chrono::steady_clock::now() > until) {
       return Diagnostic{ErrorCode::kNoAnswer, "--hosts",
@@ -434,9 +326,9 @@ std::optional<Diagnostic> Gateway::admit(std::unique_ptr<Connection> connection,
     return refuse("it was started with other words than the first machine");
   const bool is_there = host_of(join.machine) != nullptr;
   if (join.machine == 0 || join.machine >= group_.count || is_there)
-    return refuse(fmt::format("it is machine {}, and {}", join.machine,
-                              is_there || join.machine == 0 ? "that is there already"
-                                                            : "there are not as many"));
+    return refuse(fmt::format(
+        "it is machine {}, and {}", join.machine,
+        is_there || join.machine == 0 ? "that is there already" : "there are not as many"));
   const std::string name(join.name, strnlen(join.name, sizeof join.name));
   hosts_.push_back(std::make_unique<Host>(*this, join.machine, name, std::move(connection)));
   return std::nullopt;
@@ -484,13 +376,8 @@ std::vector<FarEnding> Gateway::ended() {
 
 std::size_t Gateway::running() {
   const std::lock_guard guard(lock_);
-  return static_cast<std::size_t>(std::count_if(
-      hosts_.begin(), hosts_.end(), [](const auto& host) { return !host->is_over; }));
-}
-
-bool Gateway::stopped() {
-  const std::lock_guard guard(lock_);
-  return stopped_;
+  return static_cast<std::size_t>(
+      std::count_if(hosts_.begin(), hosts_.end(), [](const auto& host) { return !host->is_over; }));
 }
 
 std::vector<std::string> Gateway::remarks() {
@@ -505,7 +392,8 @@ void Gateway::end_all(const std::string& why) {
   }
   std::unique_lock guard(lock_);
   changed_.wait_for(guard, kEndsTake, [this] {
-    return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->is_over; });
+    return std::all_of(hosts_.begin(), hosts_.end(),
+                       [](const auto& host) { return host->is_over; });
   });
 }
 
@@ -539,9 +427,8 @@ void Gateway::to_others(std::uint32_t but, FrameWriter& frame) {
 void Gateway::carry() {
   for (FrameWriter& frame : office_->collect()) {
     FrameReader reader(frame.frame().subspan(sizeof(std::uint32_t)));
-    const std::uint32_t wrote = reader.kind() == FrameKind::kRead
-                                    ? machine_of(reader.take<std::uint64_t>())
-                                    : 0;
+    const std::uint32_t wrote =
+        reader.kind() == FrameKind::kRead ? machine_of(reader.take<std::uint64_t>()) : 0;
     // A letter and its end go to all, what was read of one to where it was written.
     if (Host* const host = wrote > 0 ? host_of(wrote) : nullptr) {
       host->connection().send(frame);

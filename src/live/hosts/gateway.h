@@ -56,8 +56,6 @@ class Gateway final : public FarHosts {
   std::vector<FarEnding> ended();
   /// Machines whose processes have not all ended.
   std::size_t running();
-  /// Somebody on another machine has ended the run.
-  bool stopped();
   /// Functions that are not there and that processes of the others called.
   std::vector<std::string> remarks();
   /// They end all of their processes; returns when they have, or after some seconds. @param why empty: it has ended well
@@ -83,11 +81,11 @@ class Gateway final : public FarHosts {
   std::optional<PostOffice> office_;
   std::mutex lock_;
   std::condition_variable changed_;
-  std::vector<FarEnding> endings_;       ///< under the lock, as all below
+  std::vector<FarEnding> endings_;  ///< under the lock, as all below
   std::vector<std::string> remarks_;
   std::optional<Diagnostic> problem_;
-  bool stopped_ = false;
-  std::vector<std::unique_ptr<Host>> hosts_;  ///< by machine, but this one; goes first: their threads use the rest
+  std::vector<std::unique_ptr<Host>>
+      hosts_;  ///< by machine, but this one; goes first: their threads use the rest
 };
 
 }  // namespace flopcast::live

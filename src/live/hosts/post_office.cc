@@ -99,9 +99,9 @@ std::optional<std::string> PostOffice::hang(FrameReader& frame) {
   }
   const LetterPlace place = boxes_.take(head.bytes, head.ranges);
   const auto last = last_.find(head.key);
-  std::atomic<LetterPlace>* const link =
-      last != last_.end() ? &boxes_.letter(copies_.at(last->second).place).next
-                          : boxes_.first_of(head.key);
+  std::atomic<LetterPlace>* const link = last != last_.end()
+                                             ? &boxes_.letter(copies_.at(last->second).place).next
+                                             : boxes_.first_of(head.key);
   if (place == 0 || !link) return "more letters than there is room for on this machine";
   Letter& letter = boxes_.letter(place);
   letter.next.store(0, std::memory_order_relaxed);
@@ -122,8 +122,8 @@ std::optional<std::string> PostOffice::take_read(FrameReader& frame) {
   const auto number = frame.take<std::uint64_t>();
   const auto more = frame.take<std::uint32_t>();
   const LetterPlace place = number & ((std::uint64_t{1} << kPlaceBits) - 1);
-  const bool is_held = machine_of(number) == machine_ &&
-                       std::find(held_.begin(), held_.end(), place) != held_.end();
+  const bool is_held =
+      machine_of(number) == machine_ && std::find(held_.begin(), held_.end(), place) != held_.end();
   if (!frame.is_sound() || !is_held) return "news of a letter that is none";
   Letter& letter = boxes_.letter(place);
   if (letter.readers.load() <= more) return "news of more readers than a letter has";

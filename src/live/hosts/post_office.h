@@ -45,8 +45,8 @@ class PostOffice {
   Common& common_;
   std::uint32_t machine_;
   Outboxes boxes_;
-  std::vector<LetterPlace> held_;                      ///< written here, not read by all
-  std::map<std::uint64_t, Copy> copies_;               ///< by letter
+  std::vector<LetterPlace> held_;                          ///< written here, not read by all
+  std::map<std::uint64_t, Copy> copies_;                   ///< by letter
   std::unordered_map<std::uint64_t, std::uint64_t> last_;  ///< of a chain's copies, by its key
 };
 

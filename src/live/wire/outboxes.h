@@ -100,10 +100,10 @@ class Outboxes {
   int file_;
   void (*fails_)();
   Directory* directory_ = nullptr;
-  std::uint64_t own_ = 0;                  ///< index of the own outbox
-  std::uint64_t fresh_ = kLettersBegin;    ///< begin of what was never used; 0 is nowhere
-  std::vector<char*> outboxes_;            ///< mapped so far, by index
-  std::vector<LetterPlace> free_[64];      ///< by power of two
+  std::uint64_t own_ = 0;                ///< index of the own outbox
+  std::uint64_t fresh_ = kLettersBegin;  ///< begin of what was never used; 0 is nowhere
+  std::vector<char*> outboxes_;          ///< mapped so far, by index
+  std::vector<LetterPlace> free_[64];    ///< by power of two
 };
 
 }  // namespace flopcast::live

@@ -168,7 +168,7 @@ class Daemon {
   /// Threads that run as far as they have said, and have not run since: by process and ring.
   std::map<std::pair<std::uint32_t, std::uint32_t>, StoppedThread> stopped_;
   std::chrono::steady_clock::time_point stopped_at_;  ///< when they were looked for last
-  std::unique_ptr<Door> door_;  ///< goes first: who comes is told to the rest
+  std::unique_ptr<Door> door_;                        ///< goes first: who comes is told to the rest
 };
 
 }  // namespace flopcast::live

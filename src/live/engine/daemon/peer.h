@@ -18,7 +18,8 @@ struct Daemon::Peer {
   Descriptor socket, memory;
   MappedRegion mapped;  ///< of a process of this machine
   Region* region = nullptr;
-  FarHost* far = nullptr;  ///< machine that it is on; null: this one, and all of `line` is of no use
+  FarHost* far =
+      nullptr;  ///< machine that it is on; null: this one, and all of `line` is of no use
   std::shared_ptr<FarLine> line;
   bool gone = false;
   Time looks_at = Time::min();                          ///< its watchdogs, last

@@ -137,26 +137,26 @@ std::optional<std::uint16_t> port_in(std::string_view text, Machines::Address& h
   }
   constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   if (std::memcmp(host, kMapped, sizeof kMapped) == 0) std::memset(host, 0, sizeof kMapped);
-  return static_cast<std::uint16_t>(hexadecimal(colon + 1, std::min<std::size_t>(text.size() - colon - 1, 4)));
+  return static_cast<std::uint16_t>(
+      hexadecimal(colon + 1, std::min<std::size_t>(text.size() - colon - 1, 4)));
 }
 
-/// A line of such a table: "0: own peer state sent:got ...", of a connection to another machine that is being made, or on which
-/// something has not arrived. The run's own one is none of the program's.
+}  // namespace
+
 bool is_under_way(const std::string& line, const Machines& machines) {
   char own_text[48] = {}, peer_text[48] = {};
-  unsigned state = 0, sent = 0;
-  if (std::sscanf(line.c_str(), " %*d: %47s %47s %x %x:", own_text, peer_text, &state, &sent) != 4)
+  unsigned state = 0, sent = 0, user = 0;
+  if (std::sscanf(line.c_str(), " %*d: %47s %47s %x %x:%*x %*x:%*x %*x %u", own_text, peer_text,
+                  &state, &sent, &user) != 5)
     return false;
   constexpr unsigned kConnecting = 2;
-  if (sent == 0 && state != kConnecting) return false;
+  if (user != ::geteuid() || (sent == 0 && state != kConnecting)) return false;
   Machines::Address own{}, peer{};
   const auto own_port = port_in(own_text, own), peer_port = port_in(peer_text, peer);
   if (!own_port || !peer_port || *own_port == machines.port || *peer_port == machines.port)
     return false;
   return machines.has(peer) && std::memcmp(own, peer, sizeof own) != 0;
 }
-
-}  // namespace
 
 bool is_sending(const Machines& machines) {
   for (const char* const table : {"/proc/net/tcp", "/proc/net/tcp6"}) {

@@ -55,6 +55,9 @@ void add_clocked(Region& region, std::unordered_set<pid_t>& clocked);
 /// Whether something that was sent from this machine to another of the run has not arrived there, or the other is not reached yet: a
 /// message between machines is on its way though nobody runs.
 bool is_sending(const Machines& machines);
+/// The same of a line of the kernel's tables of connections: "0: own peer state sent:got ...", of one of this user's. The run's own
+/// connections are none of the program's.
+bool is_under_way(const std::string& line, const Machines& machines);
 
 /// What a thread has done so far.
 struct ThreadTimes {

@@ -56,9 +56,15 @@ std::optional<SharedPart> new_part(std::size_t bytes, int device) {
   const std::uint64_t place = Link::get().shared().shared.fetch_add(taken);
   if (place > kSharedBytes - taken) return std::nullopt;
   const char* const rank = std::getenv("RANK");
-  return SharedPart{
-      SharedPart::kMark,         kSharedBegin + place, bytes, 0, bytes, ::getpid(), device,
-      rank ? std::atoi(rank) : 0, Link::get().common().machines.own};
+  return SharedPart{SharedPart::kMark,
+                    kSharedBegin + place,
+                    bytes,
+                    0,
+                    bytes,
+                    ::getpid(),
+                    device,
+                    rank ? std::atoi(rank) : 0,
+                    Link::get().common().machines.own};
 }
 
 /// Parts by where this process has them.
