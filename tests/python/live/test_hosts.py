@@ -360,7 +360,7 @@ def test_an_interrupt_on_one_machine_ends_all(endless, number):
     started, mark = endless
     kill(started[number], signal.SIGINT)
     ends = ends_of(started, 20)
-    assert ends[number][0] == 130 and ends[1 - number][0] == 4
+    assert ends[number][0] == 130 and ends[1 - number][0] == 5
     said = "the run has ended: stopped" if number == 0 else "was told to end the run"
     assert said in ends[1 - number][2]
     assert left_of(mark) == []
