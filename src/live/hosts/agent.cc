@@ -356,8 +356,9 @@ void Agent::tell_state(const Line& line) {
   send(frame);
 }
 
-/// Those of whom nothing is left to be told.
-void Agent::tell_who_leaves() {
+/// Those of whom nothing is left to be told. @return whether of all who leave nothing is
+bool Agent::tell_who_leaves() {
+  bool all = true;
   for (Line* const line : lines()) {
     pollfd state{line->who.socket.get(), POLLIN, 0};
     const bool leaves =
@@ -371,7 +372,10 @@ void Agent::tell_who_leaves() {
       }
       return true;
     };
-    if (!is_empty()) continue;
+    if (!is_empty()) {
+      all = false;  // the engine has no room for it yet
+      continue;
+    }
     tell_state(*line);
     FrameWriter frame(FrameKind::kLeft);
     const bool ended = has_ended(line->who.hello.pid);
@@ -379,6 +383,7 @@ void Agent::tell_who_leaves() {
     const std::lock_guard guard(lock_);
     line->left = true;
   }
+  return all;
 }
 
 bool Agent::anything_to_do() {
@@ -398,7 +403,9 @@ void Agent::step() {
   const auto now = std::chrono::steady_clock::now();
   if (now - looked_ > kLookWhoLeavesAfter) {
     looked_ = now;
-    tell_who_leaves();
+    if (tell_who_leaves()) {
+      for (FrameWriter& ending : std::exchange(endings_, {})) send(ending);
+    }
   }
   std::deque<std::vector<std::byte>> questions;
   {
@@ -459,9 +466,9 @@ std::optional<EndOfRun> Agent::end() {
 }
 
 void Agent::tell_ending(std::size_t process, int status, const std::string& last_line) {
-  tell_who_leaves();
   FrameWriter frame(FrameKind::kEnded);
-  send(frame.put(static_cast<std::uint32_t>(process)).put(status).text(last_line));
+  endings_.push_back(frame.put(static_cast<std::uint32_t>(process)).put(status).text(last_line));
+  looked_ = {};  // what it has written goes first
 }
 
 void Agent::tell_stopped() {
@@ -471,6 +478,8 @@ void Agent::tell_stopped() {
 
 void Agent::leave(const std::vector<std::string>& remarks) {
   tell_who_leaves();
+  // The engine may have ended before it had heard all.
+  for (Line* const line : lines()) tell_state(*line);
   FrameWriter told(FrameKind::kRemarks);
   told.put(static_cast<std::uint32_t>(remarks.size()));
   for (const std::string& one : remarks) told.text(one);

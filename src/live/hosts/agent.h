@@ -50,7 +50,7 @@ class Agent {
   void step();
   /// How it has ended; none: it has not. Where the engine is lost, that is an end, too.
   std::optional<EndOfRun> end();
-  /// A process that was started here has ended, and has nothing more to say.
+  /// A process that was started here has ended. The engine is told when it has heard all that it wrote.
   void tell_ending(std::size_t process, int status, const std::string& last_line);
   void tell_stopped();
   /// All processes of this machine have ended. @param remarks functions that are not there and that they called
@@ -92,7 +92,7 @@ class Agent {
   void tell_texts(Line& line);
   void tell_places(Line& line);
   void tell_stacks(Line& line);
-  void tell_who_leaves();
+  bool tell_who_leaves();
   void tell_state(const Line& line);
   void answer(const std::vector<std::byte>& question);
   void answer_walk();
@@ -106,6 +106,7 @@ class Agent {
   std::optional<PostOffice> office_;
   Quiet quiet_;
   std::chrono::steady_clock::time_point looked_;  ///< who leaves
+  std::vector<FrameWriter> endings_;              ///< that the engine has not been told
   std::mutex lock_;
   std::vector<std::unique_ptr<Line>> lines_;  ///< by number; under the lock, as all below
   std::size_t told_lines_ = 0;                ///< the first of them that the engine does not know

@@ -22,13 +22,6 @@ using namespace flopcast::live;  // NOLINT(google-build-using-namespace): the su
 /// A machine that hears: one process of another, and letters.
 class Hearing {
  public:
-  Hearing() : file_(::memfd_create("flopcast", MFD_CLOEXEC)) {
-    flopcast::test::check(file_.get() >= 0 && ::ftruncate(file_.get(), kCommonFileBytes) == 0);
-    void* const at = ::mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_NORESERVE, file_.get(), 0);
-    flopcast::test::check(at != MAP_FAILED);
-    common_ = static_cast<Common*>(at);
-  }
   ~Hearing() { ::munmap(common_, sizeof(Common)); }
 
   void take(std::span<const std::byte> bytes) {
@@ -61,8 +54,16 @@ class Hearing {
     }
   }
 
-  Descriptor file_;
-  Common* common_ = nullptr;
+  static Common* map(const Descriptor& file) {
+    flopcast::test::check(file.get() >= 0 && ::ftruncate(file.get(), kCommonFileBytes) == 0);
+    void* const at = ::mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+    flopcast::test::check(at != MAP_FAILED);
+    return static_cast<Common*>(at);
+  }
+
+  Descriptor file_{::memfd_create("flopcast", MFD_CLOEXEC)};
+  Common* common_ = map(file_);
   FarLine line_{0};
   PostOffice office_{file_.get(), *common_, 0};
 };

@@ -1,5 +1,5 @@
-"""A run on several machines: network namespaces that the tests make, with a cable between each two of them. What it says is what one
-machine says, and whatever ends one of them ends all."""
+"""A run on several machines: network namespaces that the tests make, with a cable between them. What it says is what
+one machine says, and whatever ends one of them ends all."""
 
 import itertools
 import os
@@ -150,7 +150,8 @@ def test_two_machines_say_what_one_says(machines, live, tmp_path, launcher, rank
     # Each rank got the same values, and those of the other machine's ranks are shown there.
     assert len(rank_lines(alone.stdout)) == ranks
     assert sorted(rank_lines(out) + rank_lines(other_out)) == rank_lines(alone.stdout)
-    assert [line.split(":")[0] for line in rank_lines(other_out)] == [f"rank {rank}" for rank in range(ranks // 2, ranks)]
+    there = [line.split(":")[0] for line in rank_lines(other_out)]
+    assert there == [f"rank {rank}" for rank in range(ranks // 2, ranks)]
     without_time = [
         re.sub(REAL_TIME, "", text[text.index(" ranks on ") :].replace(str(file), ""))
         for text, file in ((alone.stderr, one), (err, two))
@@ -235,6 +236,9 @@ def test_memory_of_a_gpu_of_another_machine_is_refused(machines, live, tmp_path)
     assert "mapped" not in out + other_out
 
 
+FIRST = ["--hosts", 2, "--host-number", 0, "--meet", "127.0.0.1:9"]
+
+
 @pytest.mark.parametrize(
     ("words", "env", "says"),
     [
@@ -243,17 +247,17 @@ def test_memory_of_a_gpu_of_another_machine_is_refused(machines, live, tmp_path)
         (["--hosts", 2, "--host-number", 0, "--meet", "here"], {}, "--meet: 'here' is no place to meet"),
         (["--hosts", 2, "--host-number", 2, "--meet", "127.0.0.1:9"], {}, "--host-number: is '2', and there are 2"),
         (["--hosts", 2, "--host-number", 1, "--meet", "127.0.0.1:9"], {}, "FLOPCAST_TOKEN: lets this machine in"),
-        (["--hosts", 2, "--host-number", 0, "--meet", "127.0.0.1:9"], {"FLOPCAST_TOKEN": "short"}, "FLOPCAST_TOKEN: is 5"),
+        (FIRST, {"FLOPCAST_TOKEN": "short"}, "FLOPCAST_TOKEN: is 5"),
         (["--hosts", 2, "--meet", "127.0.0.1:9"], {"NODE_RANK": "seven"}, "NODE_RANK: is 'seven'"),
         (["--meet", "127.0.0.1:9"], {}, "--meet: is for runs on several machines"),
-        (["--hosts", 3, "--host-number", 0, "--meet", "127.0.0.1:9"], {}, "--hosts: 3 machines, and the ranks are of 2 nodes"),
-        (["--hosts", 2, "--host-number", 0, "--meet", "192.0.2.1:9"], {"FLOPCAST_TOKEN": TOKEN}, "--meet: 192.0.2.1:9: "),
+        (["--hosts", 3, *FIRST[2:]], {}, "--hosts: 3 machines, and the ranks are of 2 nodes"),
+        ([*FIRST[:-1], "192.0.2.1:9"], {"FLOPCAST_TOKEN": TOKEN}, "--meet: 192.0.2.1:9: "),
         (
             ["--hosts", 2, "--meet", "127.0.0.1:9"],
             {"SLURM_PROCID": "3", "SLURM_NTASKS": "16", "SLURM_STEP_NUM_TASKS": "16"},
             "--hosts: are 2, and a launcher has started this command 16 times (SLURM_PROCID=3)",
         ),
-        (["--hosts", 2, "--host-number", 0, "--meet", "127.0.0.1:9", "--fold", "auto"], {"FLOPCAST_TOKEN": TOKEN}, "--fold"),
+        ([*FIRST, "--fold", "auto"], {"FLOPCAST_TOKEN": TOKEN}, "--fold: is not carried between machines"),
     ],
 )
 def test_what_machines_are_not_told_is_asked_for(live, tmp_path, words, env, says):
@@ -291,7 +295,8 @@ def test_only_the_same_run_is_let_in(machines, live, tmp_path):
         ({"FLOPCAST_TOKEN": "another secret"}, [], "another token"),
         ({}, ["--values", "tainted:zero"], "other words"),
     ):
-        code, _, err = ends_of([machines.start(1, *words, "--host-number", 1, *more, script, env=env)])[0]
+        other = machines.start(1, *words, "--host-number", 1, *more, script, env=env)
+        code, _, err = ends_of([other])[0]
         assert code != 0 and "does not take this one" in err and says in err
     # What is no machine at all changes nothing.
     noise = (
