@@ -264,7 +264,10 @@ bool Agent::tell_all() {
     if (line->number < told_lines_) take_records(*line, records);
   }
   tell_new_lines();
-  for (FrameWriter& frame : office_->collect()) send(frame);
+  const auto now = std::chrono::steady_clock::now();
+  const bool readers_too = now - told_readers_ > kLookWhoLeavesAfter;
+  if (readers_too) told_readers_ = now;
+  for (FrameWriter& frame : office_->collect(readers_too)) send(frame);
   for (Line* const line : known) {
     tell_texts(*line);
     tell_places(*line);
@@ -421,7 +424,8 @@ void Agent::step() {
 
 void Agent::answer(const std::vector<std::byte>& question) {
   FrameReader frame(question);
-  if (frame.kind() == FrameKind::kWalk) return answer_walk();
+  const auto asked = frame.take<std::uint32_t>();
+  if (frame.kind() == FrameKind::kWalk) return answer_walk(asked);
   const auto number = frame.take<std::uint32_t>();
   const auto thread = frame.take<std::int32_t>();
   pid_t process = 0;
@@ -431,16 +435,18 @@ void Agent::answer(const std::vector<std::byte>& question) {
   }
   if (frame.kind() == FrameKind::kAskName) {
     FrameWriter told(FrameKind::kName);
-    send(told.text(name_of(process, thread)));
+    send(told.put(asked).text(name_of(process, thread)));
     return;
   }
   const auto times = times_of(process, thread);
   FrameWriter told(FrameKind::kTimes);
-  send(told.put(static_cast<std::uint8_t>(times.has_value())).put(times.value_or(ThreadTimes())));
+  send(told.put(asked)
+           .put(static_cast<std::uint8_t>(times.has_value()))
+           .put(times.value_or(ThreadTimes())));
 }
 
 /// All that was written before the walk was over is told before what it saw.
-void Agent::answer_walk() {
+void Agent::answer_walk(std::uint32_t question) {
   std::vector<pid_t> processes;
   std::unordered_set<pid_t> clocked;
   for (Line* const line : lines()) {
@@ -454,7 +460,7 @@ void Agent::answer_walk() {
   const std::vector<BusyThread>& busy = quiet_.busy();
   const auto count = static_cast<std::uint32_t>(std::min(busy.size(), kMostBusy));
   FrameWriter frame(FrameKind::kWalked);
-  frame.put(sight).put(count);
+  frame.put(question).put(sight).put(count);
   send(frame.put_bytes(busy.data(), count * sizeof(BusyThread)));
 }
 

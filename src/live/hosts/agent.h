@@ -95,7 +95,7 @@ class Agent {
   bool tell_who_leaves();
   void tell_state(const Line& line);
   void answer(const std::vector<std::byte>& question);
-  void answer_walk();
+  void answer_walk(std::uint32_t question);
   bool anything_to_do();
   std::vector<Line*> lines();
   void send(FrameWriter& frame) { connection_->send(frame); }
@@ -106,7 +106,8 @@ class Agent {
   std::optional<PostOffice> office_;
   Quiet quiet_;
   std::chrono::steady_clock::time_point looked_;  ///< who leaves
-  std::vector<FrameWriter> endings_;              ///< that the engine has not been told
+  std::chrono::steady_clock::time_point told_readers_;
+  std::vector<FrameWriter> endings_;  ///< that the engine has not been told
   std::mutex lock_;
   std::vector<std::unique_ptr<Line>> lines_;  ///< by number; under the lock, as all below
   std::size_t told_lines_ = 0;                ///< the first of them that the engine does not know

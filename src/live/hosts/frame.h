@@ -28,10 +28,10 @@ enum class FrameKind : std::uint8_t {
   kState,        ///< line, LineState, texts and stretches: what its region says besides
   kLeft,         ///< line, 1: it runs no program any more
   kOverwritten,  ///< line
-  kWalked,       ///< Sight, BusyThreads: the answer to kWalk
+  kWalked,       ///< question, Sight, BusyThreads: the answer to kWalk
   kStacks,       ///< line, question, count, of each: 1 for Python's lines, text
-  kTimes,        ///< 1: it is there, ThreadTimes
-  kName,         ///< text
+  kTimes,        ///< question, 1: it is there, ThreadTimes
+  kName,         ///< question, text
   kEnded,        ///< process of the machine, status, last line: it has ended
   kRemarks,      ///< texts: functions that are not there
   kStopped,      ///< somebody there has ended the run
@@ -46,10 +46,10 @@ enum class FrameKind : std::uint8_t {
   kCut,          ///< line
   kLeaveBehind,  ///< line, ring
   kAskWhere,     ///< line, question, count, of each: thread, handle
-  kWalk,
-  kAskTimes,  ///< line, thread
-  kAskName,   ///< line, thread
-  kEnd,       ///< 1: it has ended well, text: why. All processes are to be ended
+  kWalk,         ///< question, which the answer names
+  kAskTimes,     ///< question, line, thread
+  kAskName,      ///< question, line, thread
+  kEnd,          ///< 1: it has ended well, text: why. All processes are to be ended
   // Both ways.
   kLetter,  ///< LetterHead, ranges, bytes
   kRead,    ///< letter, by how many more

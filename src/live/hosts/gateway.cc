@@ -18,6 +18,10 @@ constexpr auto kOthersComeWithin = std::chrono::seconds(300);
 constexpr int kAcceptMs = 100, kFirstFrameMs = 3000;
 /// Processes end within two seconds of being told to, or are made to.
 constexpr auto kEndsTake = std::chrono::seconds(6);
+/// Questions are answered within a few milliseconds, but the run is to hear an interrupt meanwhile.
+constexpr auto kAnswersTake = std::chrono::milliseconds(500);
+/// So often it is told what was read of letters.
+constexpr auto kTellsOfReaders = std::chrono::milliseconds(2);
 
 bool same_token(const std::string& own, const char (&other)[128]) {
   char padded[sizeof other] = {};
@@ -56,7 +60,6 @@ class Gateway::Host final : public FarHost {
 
   // Under the gateway's lock.
   bool is_over = false;  ///< it has said bye, or is lost
-  bool waits_for_walk = false;
 
   void answer(std::uint32_t line, const SessionAnswer& one) override {
     FrameWriter frame(FrameKind::kAnswer);
@@ -90,33 +93,41 @@ class Gateway::Host final : public FarHost {
     send(frame);
   }
   std::optional<ThreadTimes> times(std::uint32_t line, std::int32_t thread) override {
+    const std::uint32_t number = new_question();
     FrameWriter question(FrameKind::kAskTimes);
-    question.put(line).put(thread);
-    const auto reply = ask(question, FrameKind::kTimes);
+    send(question.put(number).put(line).put(thread));
+    const auto reply = reply_to(number);
     if (!reply) return std::nullopt;
     FrameReader frame(*reply);
+    static_cast<void>(frame.take<std::uint32_t>());
     const bool is_there = frame.take<std::uint8_t>() != 0;
     const auto told = frame.take<ThreadTimes>();
     return is_there && frame.is_sound() ? std::optional(told) : std::nullopt;
   }
   std::string name_of(std::uint32_t line, std::int32_t thread) override {
+    const std::uint32_t number = new_question();
     FrameWriter question(FrameKind::kAskName);
-    question.put(line).put(thread);
-    const auto reply = ask(question, FrameKind::kName);
-    return reply ? FrameReader(*reply).text() : std::string();
+    send(question.put(number).put(line).put(thread));
+    const auto reply = reply_to(number);
+    if (!reply) return {};
+    FrameReader frame(*reply);
+    static_cast<void>(frame.take<std::uint32_t>());
+    return frame.text();
   }
 
   void begin_walk() {
+    walk_ = new_question();
     FrameWriter frame(FrameKind::kWalk);
-    waits_for_walk = send(frame);
+    send(frame.put(walk_));
   }
-  /// Busy, as far as is known, where it is lost.
+  /// Busy, as far as is known, where it is lost or does not say so soon: it may be loading what its ranks import.
   Sight walked(std::vector<BusyThread>& busy) {
-    const auto reply = waits_for_walk ? reply_of(FrameKind::kWalked) : std::nullopt;
+    const auto reply = reply_to(walk_);
     Sight sight;
     sight.busy = true;
     if (!reply) return sight;
     FrameReader frame(*reply);
+    static_cast<void>(frame.take<std::uint32_t>());
     const auto told = frame.take<Sight>();
     const std::uint32_t count = frame.count(sizeof(BusyThread));
     for (std::uint32_t i = 0; i < count; ++i) busy.push_back(frame.take<BusyThread>());
@@ -127,18 +138,19 @@ class Gateway::Host final : public FarHost {
   using Bytes = std::vector<std::byte>;
 
   bool send(FrameWriter& frame) { return connection_->send(frame); }
-  std::optional<Bytes> ask(FrameWriter& question, FrameKind kind) {
-    return send(question) ? reply_of(kind) : std::nullopt;
+  std::uint32_t new_question() {
+    const std::lock_guard guard(gateway_.lock_);
+    replies_.clear();  // that came too late
+    return ++question_;
   }
-  std::optional<Bytes> reply_of(FrameKind kind) {
+  /// None if it is lost, or has not answered soon.
+  std::optional<Bytes> reply_to(std::uint32_t question) {
     std::unique_lock guard(gateway_.lock_);
-    std::optional<Bytes> reply;
-    gateway_.changed_.wait(guard, [&] { return is_over || replies_.contains(kind); });
-    const auto found = replies_.find(kind);
-    if (found == replies_.end()) return reply;
-    reply = std::move(found->second);
-    replies_.erase(found);
-    return reply;
+    gateway_.changed_.wait_for(guard, kAnswersTake,
+                               [&] { return is_over || replies_.contains(question); });
+    const auto found = replies_.find(question);
+    if (found == replies_.end()) return std::nullopt;
+    return std::exchange(found->second, {});
   }
 
   void hear_all();
@@ -150,7 +162,9 @@ class Gateway::Host final : public FarHost {
   std::uint32_t machine_;
   std::string name_;
   std::unique_ptr<Connection> connection_;
-  std::map<FrameKind, Bytes> replies_;  ///< under the gateway's lock
+  std::uint32_t walk_ = 0;      ///< its question
+  std::uint32_t question_ = 0;  ///< the last one; under the gateway's lock, as is what follows
+  std::map<std::uint32_t, Bytes> replies_;  ///< by question
   std::map<std::uint32_t, std::shared_ptr<FarLine>> lines_;
   std::thread thread_;
 };
@@ -204,9 +218,9 @@ void Gateway::Host::hear(Bytes bytes) {
     case FrameKind::kWalked:
     case FrameKind::kTimes:
     case FrameKind::kName: {
-      const FrameKind kind = frame.kind();
+      const auto question = frame.take<std::uint32_t>();
       const std::lock_guard guard(gateway_.lock_);
-      replies_[kind] = std::move(bytes);
+      if (question == question_) replies_[question] = std::move(bytes);
       gateway_.changed_.notify_all();
       return;
     }
@@ -425,7 +439,10 @@ void Gateway::to_others(std::uint32_t but, FrameWriter& frame) {
 }
 
 void Gateway::carry() {
-  for (FrameWriter& frame : office_->collect()) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool readers_too = now - told_readers_ > kTellsOfReaders;
+  if (readers_too) told_readers_ = now;
+  for (FrameWriter& frame : office_->collect(readers_too)) {
     FrameReader reader(frame.frame().subspan(sizeof(std::uint32_t)));
     const std::uint32_t wrote =
         reader.kind() == FrameKind::kRead ? machine_of(reader.take<std::uint64_t>()) : 0;

@@ -1,6 +1,7 @@
 // The other machines of a run, beside its engine: waits for them, hears what their processes write, and tells those what the engine says.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -79,6 +80,7 @@ class Gateway final : public FarHosts {
   std::unique_ptr<MeetingPoint> point_;
   Daemon* daemon_ = nullptr;
   std::optional<PostOffice> office_;
+  std::chrono::steady_clock::time_point told_readers_;
   std::mutex lock_;
   std::condition_variable changed_;
   std::vector<FarEnding> endings_;  ///< under the lock, as all below

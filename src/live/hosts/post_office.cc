@@ -22,11 +22,11 @@ PostOffice::PostOffice(int file, Common& common, std::uint32_t machine)
 
 // --- what goes ----------------------------------------------------------------------------------
 
-std::vector<FrameWriter> PostOffice::collect() {
+std::vector<FrameWriter> PostOffice::collect(bool readers_too) {
   const std::lock_guard guard(lock_);
   std::vector<FrameWriter> frames;
   collect_written(frames);
-  collect_read(frames);
+  if (readers_too) collect_read(frames);
   return frames;
 }
 

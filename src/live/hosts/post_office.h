@@ -22,8 +22,9 @@ class PostOffice {
   /// @param file as processes of this machine share it, which `common` lies in; as long as the office
   PostOffice(int file, Common& common, std::uint32_t machine);
 
-  /// What others have to know: letters that were written here until now, and what was read since the last call. By one thread.
-  std::vector<FrameWriter> collect();
+  /// What others have to know: letters that were written here until now, and what was read since it was looked at last. By one
+  /// thread. @param readers_too or letters alone: to look at readers takes as long as there are letters that some have not read
+  std::vector<FrameWriter> collect(bool readers_too = true);
   /// A letter, or news of one, has come. By any thread. @return what is wrong with it
   std::optional<std::string> take(FrameReader& frame);
 
