@@ -1,5 +1,5 @@
-"""A run on several machines: network namespaces that the tests make, with a cable between them. What it says is what
-one machine says, and whatever ends one of them ends all."""
+"""A run on several machines: network namespaces that the tests make, with cables to a switch. What it says is what one
+machine says, and whatever ends one of them ends all."""
 
 import itertools
 import json
@@ -25,31 +25,34 @@ def ip(*words) -> None:
 
 
 class Machines:
-    """Two machines, 10.83.0.1 and 10.83.0.2."""
+    """Three machines, 10.83.0.1 to 10.83.0.3, and what they are plugged into."""
 
     def __init__(self, live):
         self.command, self.python = live.command, live.python
-        self.names = [f"flopcast-{os.getpid()}-{n}" for n in (0, 1)]
-        self.cables = [f"fc{os.getpid()}{n}"[:15] for n in (0, 1)]
+        self.names = [f"flopcast-{os.getpid()}-{n}" for n in range(3)]
+        self.switch = f"flopcast-{os.getpid()}-switch"
         self.ports = itertools.count(29400)
         self.running: list[subprocess.Popen] = []
 
     def set_up(self) -> None:
-        for name in self.names:
+        ip("netns", "add", self.switch)
+        ip("-n", self.switch, "link", "add", "switch", "type", "bridge")
+        ip("-n", self.switch, "link", "set", "switch", "up")
+        for number, name in enumerate(self.names):
+            plug = f"plug{number}"
             ip("netns", "add", name)
             ip("-n", name, "link", "set", "lo", "up")
-        ends = [["name", cable, "netns", name] for cable, name in zip(self.cables, self.names)]
-        ip("link", "add", *ends[0], "type", "veth", "peer", *ends[1])
-        for number, (cable, name) in enumerate(zip(self.cables, self.names)):
-            ip("-n", name, "addr", "add", f"10.83.0.{number + 1}/24", "dev", cable)
-        self.plug()
+            peer = ["peer", "name", plug, "netns", self.switch]
+            ip("link", "add", "name", "cable", "netns", name, "type", "veth", *peer)
+            ip("-n", self.switch, "link", "set", plug, "master", "switch", "up")
+            ip("-n", name, "addr", "add", f"10.83.0.{number + 1}/24", "dev", "cable")
+            ip("-n", name, "link", "set", "cable", "up")
 
-    def plug(self, up: bool = True) -> None:
-        for cable, name in zip(self.cables, self.names):
-            ip("-n", name, "link", "set", cable, "up" if up else "down")
+    def plug(self, number: int, up: bool = True) -> None:
+        ip("-n", self.switch, "link", "set", f"plug{number}", "up" if up else "down")
 
     def tear_down(self) -> None:
-        for name in self.names:
+        for name in (*self.names, self.switch):
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
     def start(self, number: int, *words, env=None) -> subprocess.Popen:
@@ -61,11 +64,15 @@ class Machines:
         self.running.append(machine)
         return machine
 
-    def start_both(self, *words, on="2 x dgx-h100", ranks=2, own=((), ())) -> list[subprocess.Popen]:
-        place = f"10.83.0.1:{next(self.ports)}"
-        both = ["run", "--on", on, "--ranks", ranks, "--hosts", 2, "--meet", place, "--start", 1700000000]
-        both += ["--python", self.python]
-        return [self.start(n, *both, "--host-number", n, *own[n], *words) for n in (0, 1)]
+    def start_all(self, *words, ranks=2, own=((), (), ())) -> list[subprocess.Popen]:
+        """As many as there are own words for."""
+        count, place = len(own), f"10.83.0.1:{next(self.ports)}"
+        all_of_them = ["run", "--on", f"{count} x dgx-h100", "--ranks", ranks, "--hosts", count, "--meet", place]
+        all_of_them += ["--start", 1700000000, "--python", self.python]
+        return [self.start(n, *all_of_them, "--host-number", n, *own[n], *words) for n in range(count)]
+
+    def start_both(self, *words, ranks=2, own=((), ())) -> list[subprocess.Popen]:
+        return self.start_all(*words, ranks=ranks, own=own)
 
     def end(self) -> None:
         for machine in self.running:
@@ -195,6 +202,37 @@ def test_waits_sleeps_and_children_are_those_of_one_machine(machines, live, tmp_
     assert (first, second) == (0, 0), err + other_err
     assert rank_lines(out + other_out) == rank_lines(alone.stdout)
     assert rank_lines(out) == ["rank 0: 3600.000000"]
+
+
+def test_letters_of_one_machine_reach_all_others(machines, live, tmp_path):
+    """Small values of the second machine's ranks are known to the third's, by way of the first."""
+    script = script_of(
+        tmp_path,
+        "import os, torch, torch.distributed as dist\n"
+        "rank, ranks = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])\n"
+        "torch.cuda.set_device(0)\n"
+        "dist.init_process_group('nccl')\n"
+        "told = []\n"
+        "for turn in range(2000):\n"
+        "    x = torch.full((4,), float(rank + turn), device='cuda')\n"
+        "    dist.all_reduce(x)\n"
+        "    if turn % 500 == 499:\n"
+        "        told.append(x[0].item())\n"
+        "for source in range(ranks):\n"
+        "    x = torch.tensor([10.0 * rank], device='cuda')\n"
+        "    dist.broadcast(x, source)\n"
+        "    told.append(x.item())\n"
+        "seen = [None] * ranks\n"
+        "dist.all_gather_object(seen, 'r' * rank)\n"
+        "print(f'rank {rank}: {told} {seen}', flush=True)\n"
+        "dist.destroy_process_group()\n",
+    )
+    started = machines.start_all("--nodes-as", 3, script, ranks=3)
+    ends = ends_of(started, 120)
+    assert [code for code, _, _ in ends] == [0, 0, 0], ends
+    sums = [3.0 * turn + 3 for turn in (499, 999, 1499, 1999)]
+    told = f"{[*sums, 0.0, 10.0, 20.0]} {['', 'r', 'rr']}"
+    assert [rank_lines(out) for _, out, _ in ends] == [[f"rank {rank}: {told}"] for rank in range(3)]
 
 
 # --- what is not carried is said -------------------------------------------------------------------
@@ -343,7 +381,7 @@ def endless(machines, live, tmp_path):
             break
         time.sleep(0.1)
     yield started, str(script)
-    machines.plug()
+    machines.plug(1)
 
 
 def kill(machine: subprocess.Popen, how: int) -> None:
@@ -363,7 +401,7 @@ def test_a_machine_that_is_killed_ends_the_run(endless, number):
 
 def test_a_machine_that_is_cut_off_ends_the_run(endless, machines):
     started, mark = endless
-    machines.plug(up=False)
+    machines.plug(1, up=False)
     ends = ends_of(started, 40)
     assert ends[0][0] != 0 and "machine 1 (" in ends[0][2] and "10.83.0.2): is lost" in ends[0][2]
     assert ends[1][0] != 0 and "the first machine is lost" in ends[1][2]
