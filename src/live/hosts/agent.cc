@@ -171,6 +171,7 @@ bool Agent::hear_of_line(FrameReader& frame) {
       const auto status = frame.take<std::uint32_t>();
       const auto time_ps = frame.take<std::int64_t>();
       const auto value = frame.take<std::uint64_t>();
+      line.waits[thread].store(false);
       if (frame.is_sound()) line.region->rings[thread].give(status, time_ps, value);
       return true;
     }
@@ -244,6 +245,7 @@ bool Agent::take_records(Line& line, std::vector<FrameWriter>& frames) {
       ring.pop();
     }
     if (records.empty()) continue;
+    if (waits_for_answer(records.back())) line.waits[t].store(true);
     any = true;
     const auto count = static_cast<std::uint32_t>(records.size());
     line.sent[t] += count;
@@ -452,6 +454,9 @@ void Agent::answer_walk(std::uint32_t question) {
   for (Line* const line : lines()) {
     processes.push_back(line->pid());
     add_clocked(*line->region, clocked);
+    for (std::uint32_t t = 0; t < Region::kThreads; ++t) {
+      if (line->waits[t].load()) clocked.insert(line->region->rings[t].thread.load());
+    }
   }
   Sight sight = quiet_.see(processes, clocked);
   sight.busy = sight.busy || is_sending(door_->common().machines);

@@ -67,6 +67,8 @@ class Agent {
     bool overwritten = false;                   ///< the engine has been told so
     std::uint32_t texts = 0;                    ///< told of its arena
     std::uint32_t sent[Region::kThreads] = {};  ///< records of each ring
+    /// Threads of rings that wait for an answer, as Daemon::Peer::waits has them.
+    std::atomic<bool> waits[Region::kThreads] = {};
     std::atomic<std::uint32_t> taken[Region::kThreads] = {};  ///< of those, by the engine
     std::uint32_t looked[Watch::kPlaces] = {};  ///< of its watchdogs, as it was told last
     std::atomic<std::uint32_t> asked{0};        ///< where threads are

@@ -158,6 +158,11 @@ struct Record {
 };
 static_assert(sizeof(Record) == 64 && alignof(Record) == 8);
 
+/// Whether its thread does nothing before it is answered. One that idles may be woken before.
+inline bool waits_for_answer(const Record& record) {
+  return (record.flags & kAnswerWanted) != 0 && record.act != Act::kIdle;
+}
+
 /// Whether an engine that sleeps need not be woken for it: it wakes by itself soon, and what others wait for hangs
 /// on something else that this thread says before it stands still.
 inline bool can_wait(const Record& record) {

@@ -204,6 +204,51 @@ def test_waits_sleeps_and_children_are_those_of_one_machine(machines, live, tmp_
     assert rank_lines(out) == ["rank 0: 3600.000000"]
 
 
+def test_what_has_one_name_on_two_machines_is_two_things(machines, live, tmp_path):
+    """Connections between the same ports, and memory of GPUs at the same place of each machine's file."""
+    script = script_of(
+        tmp_path,
+        "import os, socket, time, torch, torch.distributed as dist\n"
+        "import torch.distributed._symmetric_memory as symmetric\n"
+        "rank, local = int(os.environ['RANK']), int(os.environ['LOCAL_RANK'])\n"
+        "torch.cuda.set_device(local)\n"
+        "dist.init_process_group('nccl')\n"
+        "dist.barrier()\n"
+        "torch.cuda.synchronize()\n"
+        "begin = time.time()\n"
+        "if local == 0:\n"
+        "    server = socket.create_server(('127.0.0.1', 7000))\n"
+        "    if os.fork() == 0:\n"
+        "        client = socket.create_connection(('127.0.0.1', 7000), source_address=('127.0.0.1', 7001))\n"
+        "        for _ in range(5):\n"
+        "            time.sleep(1 + rank)\n"
+        "            client.send(b'x')\n"
+        "        os._exit(0)\n"
+        "    connection, _ = server.accept()\n"
+        "    times = []\n"
+        "    while connection.recv(1):\n"
+        "        times.append(round(time.time() - begin, 1))\n"
+        "    print(f'rank {rank}: {times}', flush=True)\n"
+        "    os.wait()\n"
+        "group, _ = dist.new_subgroups(2)\n"
+        "handle = symmetric.rendezvous(symmetric.empty(16, device='cuda'), group)\n"
+        "dist.barrier()\n"
+        "torch.cuda.synchronize()\n"
+        "begin = time.perf_counter()\n"
+        "if local == 1:\n"
+        "    time.sleep(0.1 * rank)\n"
+        "handle.barrier()\n"
+        "torch.cuda.synchronize()\n"
+        "print(f'rank {rank}: {time.perf_counter() - begin:.2f}', flush=True)\n"
+        "dist.destroy_process_group()\n",
+    )
+    started = machines.start_both("--nodes-as", 2, script, ranks=4)
+    (first, out, err), (second, other_out, other_err) = ends_of(started, 120)
+    assert (first, second) == (0, 0), err + other_err
+    assert rank_lines(out) == ["rank 0: 0.10", "rank 0: [1.0, 2.0, 3.0, 4.0, 5.0]", "rank 1: 0.10"]
+    assert rank_lines(other_out) == ["rank 2: 0.30", "rank 2: [3.0, 6.0, 9.0, 12.0, 15.0]", "rank 3: 0.30"]
+
+
 def test_letters_of_one_machine_reach_all_others(machines, live, tmp_path):
     """Small values of the second machine's ranks are known to the third's, by way of the first."""
     script = script_of(

@@ -240,6 +240,7 @@ bool Daemon::tell_guests() {
 }
 
 void Daemon::give(Peer& peer, const SessionAnswer& one) {
+  peer.waits[one.thread] = false;
   if (peer.far) return peer.far->answer(peer.line->number, one);
   peer.region->rings[one.thread].give(one.status, one.at.ps, one.value);
 }
@@ -308,6 +309,7 @@ bool Daemon::hear(std::uint32_t process, std::optional<Diagnostic>& problem) {
     for (const Record* record = ring.front(); record; record = ring.front()) {
       const Record said = *record;
       ring.pop();
+      if (waits_for_answer(said)) peer.waits[t] = true;
       ++records;
       if (peer.gone || problem) continue;
       problem = tell(process, t, said);
@@ -348,7 +350,12 @@ std::vector<pid_t> Daemon::processes_alive() const {
 std::unordered_set<pid_t> Daemon::clocked_threads() const {
   std::unordered_set<pid_t> clocked;
   for (const auto& peer : peers_) {
-    if (peer->is_here()) add_clocked(*peer->region, clocked);
+    if (!peer->is_here()) continue;
+    add_clocked(*peer->region, clocked);
+    // A walk over several machines takes longer than one over this, so that more threads look meanwhile.
+    for (std::uint32_t t = 0; hosts_ && t < peer->threads(); ++t) {
+      if (peer->waits[t]) clocked.insert(peer->region->rings[t].thread.load());
+    }
   }
   return clocked;
 }

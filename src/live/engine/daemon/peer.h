@@ -22,6 +22,8 @@ struct Daemon::Peer {
       nullptr;  ///< machine that it is on; null: this one, and all of `line` is of no use
   std::shared_ptr<FarLine> line;
   bool gone = false;
+  /// Rings whose threads wait for an answer: they look from time to time whether the engine is still there, and do nothing else.
+  std::vector<bool> waits = std::vector<bool>(Region::kThreads);
   Time looks_at = Time::min();                          ///< its watchdogs, last
   std::vector<std::pair<std::uint32_t, Record>> early;  ///< of a guest: thread, what it said
   std::uint32_t threads() const {

@@ -216,6 +216,11 @@ void Link::go_on_from(std::int64_t ns) {
   show_jump();
 }
 
+/// What names a channel on one machine (a port, a number of the kernel's) may name one on another, too.
+std::uint64_t Link::key_in_run(std::uint64_t key) const {
+  return key ^ std::uint64_t{common_->machines.own} * 0x9e3779b97f4a7c15u;
+}
+
 void Link::block_at(std::span<const AtChannel> at, std::int64_t after_ns) {
   measure();
   Speaker& me = *own_speaker;
@@ -227,7 +232,7 @@ void Link::block_at(std::span<const AtChannel> at, std::int64_t after_ns) {
   for (const AtChannel& one : at) {
     Record record;
     record.act = Act::kWaitsFor;
-    record.word[0] = one.key;
+    record.word[0] = key_in_run(one.key);
     record.word[1] = one.wakes;
     record.word[2] = one.serves ? 1 : 0;
     if (one.serves) in_turn_.store(true, std::memory_order_relaxed);
@@ -287,7 +292,7 @@ void Link::wake_at(Channel& channel, std::uint64_t key) {
   if (channel.waiters.load(std::memory_order_seq_cst) == 0) return;
   Record record;
   record.act = Act::kWakes;
-  record.word[0] = key;
+  record.word[0] = key_in_run(key);
   record.word[1] = channel.wakes.fetch_add(1) + 1;
   write(speaker(), record);
 }

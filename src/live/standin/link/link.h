@@ -214,6 +214,7 @@ class Link {
   static void after_fork();
   static void begin_child();
   void become_child();
+  std::uint64_t key_in_run(std::uint64_t key) const;
   friend struct ForkHandlers;
   void put(Ring& ring, const Record& record);
   bool is_closed() const;

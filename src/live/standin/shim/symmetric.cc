@@ -45,8 +45,11 @@ std::vector<SharedPart> parts_of(const void* const* words, int members) {
 std::uint64_t group_of(const std::vector<SharedPart>& parts, int channel, int own) {
   static std::mutex& lock = *new std::mutex;
   static auto& known = *new std::map<std::string, std::uint64_t>;
-  const std::string name =
-      "memory " + std::to_string(parts[0].place + parts[0].offset) + '/' + std::to_string(channel);
+  // Each machine has a file of its own.
+  const std::string machine =
+      parts[0].machine > 0 ? "of " + std::to_string(parts[0].machine) + ", " : std::string();
+  const std::string name = "memory " + machine + std::to_string(parts[0].place + parts[0].offset) +
+                           '/' + std::to_string(channel);
   const std::lock_guard guard(lock);
   const auto [found, is_new] = known.try_emplace(name, kFirstGroup + known.size());
   if (!is_new) return found->second;
