@@ -139,3 +139,15 @@ def test_megatron_trains_in_every_plan(frameworks, plan):
     expect_all_known(account)
     assert len(re.findall(r"^step \d+: loss ", printed, re.MULTILINE)) == 2
     assert len(account["ranks"]) == 2
+
+
+def test_sglang_answers_offline(frameworks, monkeypatch):
+    """What is put into its cache of keys, which fills the GPU, is priced by what is put there."""
+    monkeypatch.setenv("SGLANG_ENABLE_JIT_DEEPGEMM", "0")  # as on a machine with GPUs and no CUDA toolkit
+    monkeypatch.setenv("SGLANG_FORCE_FUSED_OP_BACKEND", "torch")
+    printed, account = frameworks.run("sglang", ["sglang"], 1, "sglang_offline.py")
+    told = re.search(r"^8 requests, 128 output tokens, ([\d.]+) s, ", printed, re.MULTILINE)
+    assert told, printed
+    # A prefill and 15 steps behind it, each of some hundreds of operators that take the host microseconds.
+    assert 16 * 0.2e-3 < float(told[1]) < 16 * 10e-3
+    assert account["ranks"][0]["peak_memory_bytes"] > 60 * 2**30

@@ -94,6 +94,29 @@ struct Moved {
   double read = 0, written = 0;
 };
 
+/// Whether a scatter puts one number into all places.
+bool puts_one_number(const OperatorCall& call) {
+  if (call.name.starts_with("index_fill")) return true;
+  const bool puts = call.name.find("index_put") != std::string_view::npos;
+  return puts && call.inputs.size() > 2 && call.inputs.back().elements == 1;
+}
+
+/// Elements that a scatter writes: as many as it is given, or the rows at as many places, of which there is an index a dimension.
+double scattered_elements(const OperatorCall& call) {
+  if (call.inputs.empty()) return 0;
+  double most = 0;
+  for (std::size_t i = 1; i < call.inputs.size(); ++i)
+    most = std::max(most, call.inputs[i].elements);
+  if (!puts_one_number(call)) return most;
+  const OperatorTensor& into = call.inputs[0];
+  const std::size_t indices =
+      call.name.starts_with("index_fill") ? 1 : std::min(call.inputs.size() - 2, into.sizes.size());
+  double row = into.elements;
+  for (std::size_t i = 0; i < std::min(indices, into.sizes.size()); ++i)
+    row /= std::max<double>(1, static_cast<double>(into.sizes[i]));
+  return std::min(into.elements, most * row);
+}
+
 double rest_of_inputs(const OperatorCall& call) {
   return call.inputs.empty() ? 0 : call.read_bytes() - call.inputs[0].bytes();
 }
@@ -142,6 +165,7 @@ Moved moved_by(const OperatorCall& call, const OperatorRule& rule) {
     case kGathers:
       return {std::min(written + rest_of_inputs(call), read), written};
     case kScatters:
+      if (puts_one_number(call)) return {rest_of_inputs(call), key * scattered_elements(call)};
       return {2 * rest_of_inputs(call), rest_of_inputs(call)};
     case kPicks:
       return {read - keys + keys / rows_length(call.inputs), written};
@@ -206,8 +230,9 @@ Kernel by_rows(const OperatorCall& call, const OperatorRule& rule, const Moved& 
   return kernel;
 }
 
-/// Of the largest tensor that it writes, or that it was given if it does not say.
-double written_elements(const OperatorCall& call) {
+/// Of the largest tensor that it writes, or that it was given if it does not say; of a scatter what it puts there.
+double written_elements(const OperatorCall& call, const OperatorRule& rule) {
+  if (rule.counting == kScatters) return scattered_elements(call);
   double most = 0;
   for (const OperatorTensor& tensor : call.outputs.empty() ? call.inputs : call.outputs)
     most = std::max(most, tensor.elements);
@@ -244,7 +269,7 @@ OperatorWork work_of(const OperatorCall& call, bool beside, const OperatorTable&
   const OperatorRule& rule = found ? *found->rule : none;
   OperatorWork work;
   work.rule = found ? found->name : nullptr;
-  work.elements = call.share * written_elements(call);
+  work.elements = call.share * written_elements(call, rule);
   if (beside) {
     const double result = written_bytes(call, rule.counting.value_or(kMoves));
     work.kernel = moving(MemoryOp::kCopy, {result, result}, call.share);

@@ -66,6 +66,13 @@ const Case kCases[] = {
      2 + 1.0 / 128, 2},
     {"aten::index_put_ bf16:131072x1024,i64:1024,bf16:1024x1024 =0 1000 k", MemoryOp::kEmbedding,
      4 + 1.0 / 64, 2 + 1.0 / 128},
+    // One number into rows, into places of two indices.
+    {"aten::_index_put_impl_ bf16:131072x1024,i64:1024,bf16: =0 1000 k", MemoryOp::kEmbedding,
+     1.0 / 128, 2},
+    {"aten::_index_put_impl_ bf16:1024x1024,i64:1024*2,bf16: =0 1000 k", MemoryOp::kEmbedding,
+     1.0 / 64, 1.0 / 512},
+    {"aten::index_fill_.int_Scalar bf16:131072x1024,i64:1024 =0 1000 k", MemoryOp::kEmbedding,
+     1.0 / 128, 2},
     {"aten::nll_loss_forward fp32:1024x1024,i64:1024 fp32:,fp32: 1000 k", MemoryOp::kElementWise,
      3.0 / 256, 0},
     {"aten::nll_loss_backward fp32:,fp32:1024x1024,i64:1024,fp32: fp32:1024x1024 1000 k",

@@ -133,6 +133,21 @@ TEST(LiveRates, ElementsWorkedOutGoByCoresAndClock) {
   EXPECT_NEAR(elements("a100-sxm-80g") / elements("h100-sxm"), 108 * 1.41 / (132 * 1.98), 0.01);
 }
 
+/// A cache that a step's keys are put into is as large as the memory.
+TEST(LiveRates, WhatIsPutIntoALargeTensorIsNotAllOfIt) {
+  KernelPrices prices = recorded_prices("h100-sxm");
+  const std::string kernel = " =0 1000 index_elementwise_kernel";
+  const std::string all = "operator aten::_index_put_impl_ bf16:1048576x4x64,i64:1048576,bf16:";
+  for (const char* const few : {"_index_put_impl_ bf16:1048576x4x64,i64:8,bf16:8x4x64",
+                                "index_copy_ bf16:1048576x4x64,i64:8,bf16:8x4x64",
+                                "_index_put_impl_ bf16:1048576x4x64,i64:8,bf16:",
+                                "index_fill_.int_Scalar bf16:1048576x4x64,i64:8"}) {
+    EXPECT_LT(prices.price(std::string("operator aten::") + few + kernel, 1).seconds(), 20e-6)
+        << few;
+  }
+  EXPECT_GT(prices.price(all + kernel, 1).seconds(), 500e-6);
+}
+
 TEST(LiveRates, AFillIsWrittenACopyIsReadToo) {
   const KernelPrices prices = recorded_prices("h100-sxm");
   const std::uint64_t bytes = 1u << 30;

@@ -26,6 +26,7 @@ constexpr std::string_view kSecondVersions[] = {"cuCtxDestroy",
                                                 "cuDeviceTotalMem",
                                                 "cuDeviceGetUuid",
                                                 "cuEventDestroy",
+                                                "cuGetProcAddress",
                                                 "cuMemAlloc",
                                                 "cuMemAllocHost",
                                                 "cuMemFree",
@@ -88,6 +89,14 @@ FLOPCAST_API int cuGetProcAddress_v2(const char* name, void** function, int, std
   const int status = find(name, function);
   if (found) *found = status;
   return status == kIsThere ? kSuccess : kNotFound;
+}
+/// Of before CUDA 12: who asks it for itself means itself.
+FLOPCAST_API int cuGetProcAddress(const char* name, void** function, int version,
+                                  std::uint64_t flags) {
+  if (std::strcmp(name, "cuGetProcAddress") != 0)
+    return cuGetProcAddress_v2(name, function, version, flags, nullptr);
+  *function = reinterpret_cast<void*>(&cuGetProcAddress);
+  return kSuccess;
 }
 
 FLOPCAST_API int cuInit(unsigned) { return kSuccess; }

@@ -300,6 +300,18 @@ TEST_F(LiveShimThreads, ACommunicatorIsSplitByColourAndKey) {
   }
 }
 
+TEST_F(LiveShimThreads, TheDriversFunctionsAreAskedForAsBeforeCuda12) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    using Asks = int (*)(const char*, void**, int, std::uint64_t);
+    void *found = nullptr, *nothing = nullptr;
+    const char *own = "cuGetProcAddress", *none = "cuNothing";
+    said["own"] = cuda(own, own, &found, 11000, std::uint64_t{0});
+    said["none"] = reinterpret_cast<Asks>(found)(none, &nothing, 11000, 0);
+  });
+  EXPECT_EQ(told.at("own"), 0);
+  EXPECT_EQ(told.at("none"), 500);
+}
+
 TEST_F(LiveShimThreads, SmallValuesGoThereAndBack) {
   const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
     std::vector<int> numbers(1000), back(1000);
