@@ -28,6 +28,9 @@ struct Layout {
 };
 /// Errors: more ranks than chips, ranks that do not fill the nodes.
 Result<Layout> layout_of(const LiveRequest& request, const Cluster& cluster);
+/// Devices of a node, as programs see it: those of the cluster's where nothing else is asked for.
+std::uint32_t devices_of_node(const LiveRequest& request, const Cluster& cluster,
+                              const Layout& layout);
 
 /// Hears a run, and may end it.
 struct LiveWatch {
@@ -35,6 +38,8 @@ struct LiveWatch {
   std::function<std::optional<Diagnostic>()>
       problem;                   ///< what is wrong with it; empty: nothing ever is
   std::function<bool()> enough;  ///< its end need not be waited for; empty: it is
+  std::function<std::optional<Diagnostic>()>
+      problem_at_end;  ///< of a run that has ended well; empty: nothing ever is
 };
 
 class LiveRun {
@@ -47,7 +52,7 @@ class LiveRun {
   /// Until its processes have ended, or are told to.
   std::optional<Diagnostic> drive();
   Result<LiveReport> report();
-  /// In place of a capture.
+  /// Before it starts.
   void watch(LiveWatch watch);
 
  private:
