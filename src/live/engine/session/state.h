@@ -222,7 +222,7 @@ struct Session::State {
   std::vector<SessionListener*> listeners;
   GrowingRun run;
   StringTable names;
-  std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
+  std::deque<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
   std::vector<std::uint32_t> free_notes;
   std::uint32_t hubs = 0;
   std::function<bool(const Leap&)> is_quiet;      ///< null: nothing ever goes on outside
