@@ -30,6 +30,15 @@ enum class Fold : std::uint8_t {
   kData,  ///< replicas alone
 };
 
+/// Machines that a run's ranks are on. The same request is made on each of them: by run_live() on the first, which has the
+/// engine, by join_live() on all others.
+struct LiveMachines {
+  std::uint32_t count = 1;
+  std::uint32_t own = 0;  ///< number of this one
+  std::string meet;   ///< address and port of the first, where the others find it: "10.0.0.1:29400"
+  std::string token;  ///< that all of them were given; nobody else is let in
+};
+
 /// What is to be run.
 struct LiveRequest {
   std::string cluster;               ///< as for estimates: "2 x dgx-h100"
@@ -37,7 +46,9 @@ struct LiveRequest {
   /// The command is a launcher, started once for every node: it starts the ranks itself.
   bool launches = false;
   std::uint32_t ranks = 0;  ///< one on each of the first so many chips; 0: on every chip
-  std::uint32_t nodes = 0;  ///< that the machine poses as; 0: as the cluster has, 1 for a launcher
+  /// That the machines pose as; 0: as the cluster has, one a machine for a launcher.
+  std::uint32_t nodes = 0;
+  LiveMachines machines;  ///< each has as many nodes as every other
   /// Needs a fork server. The first rank, and some that may be like it, run alone before, as far as their first step.
   Fold fold = Fold::kOff;
   std::filesystem::path libraries;  ///< folder of the stand-ins
@@ -207,6 +218,12 @@ struct LiveReport {
 /// program that cannot be started, calls that differ between ranks, a circle of waits (kNoAnswer).
 Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
                             const LiveObserver& observer = {});
+
+/// Runs the processes of a machine that is not the first; returns when the run has ended. Ranks write where this process does.
+/// Errors: as run_live(), and a first machine that is not there, takes this one for one of another run, or is lost; why the run
+/// has not ended well.
+std::optional<Diagnostic> join_live(const LiveRequest& request, const Catalog& catalog,
+                                    const LiveObserver& observer = {});
 
 /// Times a captured run again, without its program: the times of a run on that cluster, bit for bit, where the program does
 /// not decide by how long things take (LiveReport::resolved counts what it asked of that). Memory is that of the run. Errors:

@@ -1,14 +1,15 @@
 #include "live/live_run.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include "live/engine/host/costs.h"
 #include "live/engine/pricing/device_facts.h"
 #include "live/fold/plan.h"
+#include "live/machine_group.h"
 #include "live/wire/ranks.h"
 
 namespace flopcast::live {
@@ -38,10 +39,6 @@ std::optional<LiveHostWork> host_work_of(const std::vector<LiveRank>& ranks,
   return most;
 }
 
-namespace fs = std::filesystem;
-
-/// Loaded before all others: the core, then what needs the libraries that stand in.
-constexpr const char* kPreloaded[] = {"libflopcast_live.so", "libflopcast_preload.so"};
 /// Ranks that fail together have failed for one reason: the least of them is named.
 constexpr auto kFailTogether = std::chrono::milliseconds(100);
 /// So long may a process live that has left the run: another program in its place, say.
@@ -51,42 +48,18 @@ constexpr int kRarer = 3;
 /// So long after the first processes of a program others may come: they import much.
 constexpr auto kOthersCome = std::chrono::seconds(60);
 
-/// The value of a list of paths, ours before the caller's own.
-std::string before_own(std::string ours, const char* variable) {
-  const char* own = std::getenv(variable);
-  return own && *own ? std::move(ours) + ":" + own : ours;
+std::string who_failed(const LiveFailure& failure) {
+  return failure.rank < 0 ? "a launcher" : fmt::format("rank {}", failure.rank);
+}
+
+/// Those of other machines, each once, as if all had been made on this one.
+void add_remarks(const std::vector<std::string>& more, std::vector<std::string>& all) {
+  all.insert(all.end(), more.begin(), more.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
 }
 
 }  // namespace
-
-Result<Layout> layout_of(const LiveRequest& request, const Cluster& cluster) {
-  const auto chips = static_cast<std::uint32_t>(cluster.chips());
-  Layout layout{request.ranks > 0 ? request.ranks : chips, request.nodes};
-  if (layout.ranks > chips) {
-    return usage_error(
-        "--ranks", fmt::format("are {}, and {} has {} chips", layout.ranks, request.cluster, chips),
-        "name a larger cluster");
-  }
-  if (layout.nodes == 0) {
-    const auto of_node =
-        std::min(static_cast<std::uint32_t>(cluster.chips_per_node()), layout.ranks);
-    const bool whole = layout.ranks % of_node == 0;
-    layout.nodes = request.launches || !whole ? 1 : layout.ranks / of_node;
-  }
-  if (layout.ranks % layout.nodes != 0) {
-    return usage_error(
-        "--nodes-as",
-        fmt::format("{} ranks do not fill {} nodes evenly", layout.ranks, layout.nodes),
-        "name a number of nodes that divides them");
-  }
-  return layout;
-}
-
-std::uint32_t devices_of_node(const LiveRequest& request, const Cluster& cluster,
-                              const Layout& layout) {
-  const bool as_cluster = request.nodes == 0 && !request.launches;
-  return as_cluster ? cluster.chips_per_node() : std::max(layout.of_node(), 1U);
-}
 
 LiveRun::LiveRun(const LiveRequest& request, const LiveObserver& observer, const Cluster& cluster,
                  ClusterWork work, Layout layout, Folding folding, std::vector<std::int32_t> ranks)
@@ -108,44 +81,6 @@ void LiveRun::watch(LiveWatch watch) {
 }
 
 // --- the start ----------------------------------------------------------------------------------
-
-Result<std::map<std::string, std::string>> LiveRun::environment() const {
-  const fs::path folder = fs::absolute(request_.libraries);
-  std::string preload;
-  for (const char* name : kPreloaded) {
-    const fs::path library = folder / name;
-    std::error_code ignored;
-    if (!fs::exists(library, ignored)) {
-      return Diagnostic{ErrorCode::kBadInput, library.string(), "is not there",
-                        "build the stand-in libraries: ./dev build"};
-    }
-    preload += (preload.empty() ? "" : ":") + library.string();
-  }
-  std::map<std::string, std::string> all = request_.environment;
-  if (!request_.torch_plugin.empty()) all["FLOPCAST_LIVE_TORCH"] = request_.torch_plugin.string();
-  all[kSocketVariable] = daemon_->name();
-  all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
-  all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
-  all["PATH"] = before_own((folder / "bin").string(), "PATH");  // nvidia-smi
-  if (remarks_.is_open()) all[Remarks::kVariable] = remarks_.path();
-  // One core has to do for many ranks; nobody but this machine is to be found; and kernels of Triton are kept once (below), not
-  // in PyTorch's compiled graphs as well, from which PyTorch 2.6 puts them into one folder rank against rank.
-  for (const auto& [name, value] : {std::pair("OMP_NUM_THREADS", "1"),
-                                    {"GLOO_SOCKET_IFNAME", "lo"},
-                                    {"TORCHINDUCTOR_BUNDLE_TRITON_INTO_FX_GRAPH_CACHE", "0"}}) {
-    if (!std::getenv(name)) all.try_emplace(name, value);
-  }
-  // PyTorch's compiler gives each device a folder of its own for what Triton makes, which here is the same for all of them.
-  constexpr const char* kTriton = "TRITON_CACHE_DIR";
-  if (!request_.torch_plugin.empty() && !std::getenv(kTriton))
-    all.try_emplace(kTriton, (request_.torch_plugin.parent_path() / "triton").string());
-  if (folding_.folds()) {
-    all[kFoldVariable] = text_of(folding_);
-    // The first rank of a communicator names it, whatever its size: others need not be there.
-    all["TORCH_NCCL_RANKS_PER_ROOT"] = std::to_string(kMostRanks);
-  }
-  return all;
-}
 
 std::optional<Diagnostic> LiveRun::start_capture(const Cluster& cluster,
                                                  const MachineFacts& machine) {
@@ -183,96 +118,87 @@ std::optional<Diagnostic> LiveRun::start(const Cluster& cluster, const Catalog& 
   if (!daemon) return daemon.error();
   daemon_ = std::move(*daemon);
   daemon_->set_host(host_costs(request_.host));
-  launcher_.emplace(fmt::format("{}={}", kSocketVariable, daemon_->name()));
-  if (folding_.alone) nowhere_ = Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  const int heard = nowhere_ ? nowhere_.get() : -1;
-  Result<std::unique_ptr<Outputs>> outputs =
-      Outputs::make(processes(), {heard < 0 ? 1 : heard, heard < 0 ? 2 : heard});
-  if (!outputs) return outputs.error();
-  outputs_ = std::move(*outputs);
-  const Result<std::map<std::string, std::string>> common = environment();
-  if (!common) return common.error();
+  processes_.emplace(request_, layout_, folding_, ranks_);
+  Neighbourhood neighbours;
   const Result<std::uint16_t> port = free_port();
   if (!port) return port.error();
-  const auto problem =
-      request_.launches ? start_launchers(*common, *port) : start_ranks(*common, *port);
-  outputs_->all_started();
-  return problem;
-}
-
-Command LiveRun::command_of(std::size_t process,
-                            std::map<std::string, std::string> environment) const {
-  Command command;
-  command.words = request_.command;
-  command.environment = std::move(environment);
-  for (const int stream : {0, 1}) command.output[stream] = outputs_->end_of(process, stream);
-  return command;
-}
-
-std::optional<Diagnostic> LiveRun::start_launchers(const std::map<std::string, std::string>& common,
-                                                   std::uint16_t port) {
-  for (std::uint32_t node = 0; node < layout_.nodes; ++node) {
-    auto environment = launcher_environment(node, layout_.nodes, layout_.of_node(), port);
-    environment.insert(common.begin(), common.end());
-    if (auto problem = launcher_->start(command_of(node, std::move(environment)))) return problem;
+  neighbours.port = *port;
+  if (request_.machines.count > 1) {
+    if (auto problem = gather_machines(machine, neighbours)) return problem;
   }
+  if (auto problem = processes_->start(daemon_->name(), neighbours, observer_.stop)) {
+    stopped_ = observer_.stop && observer_.stop();
+    return stopped_ ? std::nullopt : problem;
+  }
+  if (request_.launches) return std::nullopt;
+  for (const std::int32_t rank : ranks_) daemon_->expect(rank, processes_->pid_of_rank(rank));
   return std::nullopt;
 }
 
-std::optional<Diagnostic> LiveRun::start_ranks(std::map<std::string, std::string> common,
-                                               std::uint16_t port) {
-  std::vector<ForkedRank> forked;
-  const bool forks = !request_.fork_server.empty();
-  for (std::size_t process = 0; process < ranks_.size(); ++process) {
-    auto environment = rank_environment(static_cast<std::uint32_t>(ranks_[process]), layout_.ranks,
-                                        layout_.of_node(), port);
-    if (!forks) environment.insert(common.begin(), common.end());
-    Command command = command_of(process, std::move(environment));
-    if (forks) {
-      forked.push_back({command.environment, {command.output[0], command.output[1]}});
-    } else if (auto problem = launcher_->start(command)) {
-      return problem;
-    }
-  }
-  if (forks) {
-    Command server = command_of(0, std::move(common));
-    server.words = {request_.command.front(), fs::absolute(request_.fork_server).string()};
-    const ForkedProgram program{request_.command[1],
-                                {request_.command.begin() + 2, request_.command.end()},
-                                request_.imports};
-    if (auto problem = launcher_->serve(server, program, forked, observer_.stop)) {
-      stopped_ = observer_.stop && observer_.stop();
-      return stopped_ ? std::nullopt : problem;
-    }
-  }
-  for (std::size_t process = 0; process < ranks_.size(); ++process)
-    daemon_->expect(ranks_[process], launcher_->pid_of(process));
+std::optional<Diagnostic> LiveRun::gather_machines(const MachineFacts& machine,
+                                                   Neighbourhood& neighbours) {
+  const Result<MachineGroup> group = group_of(request_, layout_);
+  if (!group) return group.error();
+  Result<std::unique_ptr<Gateway>> gateway = Gateway::open(*group);
+  if (!gateway) return gateway.error();
+  gateway_ = std::move(*gateway);
+  if (auto problem = gateway_->gather(observer_.stop, observer_.notice)) return problem;
+  neighbours.master = group->place.host;
+  neighbours.interface = gateway_->interface();
+  far_running_ = processes() - processes_->count();
+  WelcomeFrame welcome;
+  welcome.device = machine.device;
+  welcome.host = host_costs(request_.host);
+  welcome.start_ns = machine.start_ns;
+  welcome.host_factor = machine.host_factor;
+  welcome.devices = machine.devices;
+  welcome.port = neighbours.port;
+  gateway_->begin(*daemon_, welcome);
   return std::nullopt;
 }
 
 // --- the run ------------------------------------------------------------------------------------
 
+/// Those that have ended since the last call, in the order of their numbers.
+std::vector<RunEnding> LiveRun::ended() {
+  std::vector<RunEnding> all;
+  for (const Ending& ending : processes_->ended()) {
+    all.push_back({processes_->rank_of(ending.process), ending.process, ending.status,
+                   processes_->outputs().last_line(ending.process)});
+  }
+  if (!gateway_) return all;
+  // Each machine has as many.
+  for (FarEnding& ending : gateway_->ended()) {
+    const std::size_t process = ending.machine * processes_->count() + ending.process;
+    if (process >= processes() || far_running_ == 0) continue;
+    --far_running_;
+    all.push_back({request_.launches ? -1 : ranks_[process], process, ending.status,
+                   std::move(ending.last_line)});
+  }
+  return all;
+}
+
 /// The first process that fails ends the others, as launchers do.
 void LiveRun::look_at_endings() {
-  std::vector<Ending> endings = launcher_->ended();
+  std::vector<RunEnding> endings = ended();
   // Who is alone may fail for want of others: the rest goes on.
-  const auto failed = [this](const Ending& ending) {
+  const auto failed = [this](const RunEnding& ending) {
     return ending.status != 0 && !folding_.alone;
   };
   if (!failure_ && std::any_of(endings.begin(), endings.end(), failed)) {
     std::this_thread::sleep_for(kFailTogether);
-    const std::vector<Ending> more = launcher_->ended();
-    endings.insert(endings.end(), more.begin(), more.end());
+    std::vector<RunEnding> more = ended();
+    std::move(more.begin(), more.end(), std::back_inserter(endings));
     const auto first =
-        std::min_element(endings.begin(), endings.end(), [&](const Ending& a, const Ending& b) {
+        std::min_element(endings.begin(), endings.end(), [&](const auto& a, const auto& b) {
           return failed(a) != failed(b) ? failed(a) : a.process < b.process;
         });
-    failure_ = LiveFailure{request_.launches ? -1 : ranks_[first->process], first->status,
-                           outputs_->last_line(first->process)};
-    launcher_->end_all();
+    failure_ = LiveFailure{first->rank, first->status, first->last_line};
+    processes_->end_all();
+    far_running_ = 0;
   }
   if (request_.launches) return;
-  for (const Ending& ending : endings) daemon_->gone(ranks_[ending.process]);
+  for (const RunEnding& ending : endings) daemon_->gone(ending.rank);
 }
 
 void LiveRun::tell_how_it_goes() {
@@ -286,7 +212,8 @@ void LiveRun::tell_how_it_goes() {
     silence_ = observer_.silence;
   }
   if (observer_.status) {
-    outputs_->show(observer_.status(teller_.end(), real_s(), processes(), session_.waiting()));
+    processes_->outputs().show(
+        observer_.status(teller_.end(), real_s(), processes(), session_.waiting()));
   }
   if (!observer_.notice || now - heard_at_ < silence_) return;
   silence_ *= kRarer;
@@ -307,16 +234,15 @@ bool LiveRun::nobody_may_come() const {
 std::optional<Diagnostic> LiveRun::deadlock() {
   const Clock::time_point now = Clock::now();
   const std::string wait = session_.deadlock();
-  const bool stuck =
-      !wait.empty() && daemon_->alive() > 0 && launcher_->running() > 0 && nobody_may_come();
+  const bool stuck = !wait.empty() && daemon_->alive() > 0 && running() > 0 && nobody_may_come();
   if (!stuck) moved_at_ = now;
   if (now - moved_at_ < kEndIsKnown) return std::nullopt;
   return Diagnostic{ErrorCode::kNoAnswer, "live run", "all wait, and nobody can go on:\n" + wait,
                     "a collective that a rank never joins, or joins in another order, does this"};
 }
 
-std::optional<Diagnostic> LiveRun::drive() {
-  while (launcher_->running() > 0 && !stopped_) {
+std::optional<Diagnostic> LiveRun::go_on() {
+  while (running() > 0 && !stopped_) {
     if (auto problem = daemon_->step()) return problem;
     teller_.take(session_, session_.horizon());
     look_at_endings();
@@ -328,8 +254,20 @@ std::optional<Diagnostic> LiveRun::drive() {
     }
     if (watch_.enough && watch_.enough()) break;
   }
-  if (launcher_->running() > 0) launcher_->end_all();
-  outputs_->finish();
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> LiveRun::drive() {
+  const std::optional<Diagnostic> problem = go_on();
+  if (gateway_) {
+    gateway_->end_all(problem    ? problem->where + ": " + problem->what
+                      : stopped_ ? "stopped"
+                      : failure_ ? fmt::format("{} has failed", who_failed(*failure_))
+                                 : std::string());
+  }
+  if (problem) return problem;
+  if (processes_->running() > 0) processes_->end_all();
+  processes_->outputs().finish();
   return work_.problem();
 }
 
@@ -350,7 +288,8 @@ Result<LiveReport> LiveRun::report() {
   report.stopped = stopped_;
   report.host_spread = request_.host_factor == 0 ? request_.host.spread : 0;
   for (LiveRank& rank : report.ranks) rank.most_memory = daemon_->most_memory(rank.rank);
-  report.unsupported = remarks_.unsupported();
+  report.unsupported = processes_->remarks().unsupported();
+  if (gateway_) add_remarks(gateway_->remarks(), report.unsupported);
   TaintSummary taint = daemon_->taint();
   report.tainted_reads = taint.reads;
   report.tainted_where = std::move(taint.first);

@@ -15,22 +15,10 @@
 #include "live/engine/capture/capture.h"
 #include "live/engine/daemon/daemon.h"
 #include "live/engine/pricing/cluster_work.h"
-#include "live/start/launch/launcher.h"
-#include "live/start/launch/outputs.h"
-#include "live/start/launch/remarks.h"
+#include "live/host_processes.h"
+#include "live/hosts/gateway.h"
 
 namespace flopcast::live {
-
-/// How ranks lie on the nodes that the machine poses as.
-struct Layout {
-  std::uint32_t ranks = 0, nodes = 0;
-  std::uint32_t of_node() const { return ranks / nodes; }
-};
-/// Errors: more ranks than chips, ranks that do not fill the nodes.
-Result<Layout> layout_of(const LiveRequest& request, const Cluster& cluster);
-/// Devices of a node, as programs see it: those of the cluster's where nothing else is asked for.
-std::uint32_t devices_of_node(const LiveRequest& request, const Cluster& cluster,
-                              const Layout& layout);
 
 /// Hears a run, and may end it.
 struct LiveWatch {
@@ -40,6 +28,14 @@ struct LiveWatch {
   std::function<bool()> enough;  ///< its end need not be waited for; empty: it is
   std::function<std::optional<Diagnostic>()>
       problem_at_end;  ///< of a run that has ended well; empty: nothing ever is
+};
+
+/// A process has ended, on whichever machine.
+struct RunEnding {
+  std::int32_t rank = -1;   ///< -1: it is a launcher
+  std::size_t process = 0;  ///< of all machines, in order
+  int status = 0;
+  std::string last_line;
 };
 
 class LiveRun {
@@ -57,17 +53,16 @@ class LiveRun {
 
  private:
   std::optional<Diagnostic> start_capture(const Cluster& cluster, const MachineFacts& machine);
-  Result<std::map<std::string, std::string>> environment() const;
-  std::optional<Diagnostic> start_ranks(std::map<std::string, std::string> common,
-                                        std::uint16_t port);
-  std::optional<Diagnostic> start_launchers(const std::map<std::string, std::string>& common,
-                                            std::uint16_t port);
-  Command command_of(std::size_t process, std::map<std::string, std::string> environment) const;
+  std::optional<Diagnostic> gather_machines(const MachineFacts& machine, Neighbourhood& neighbours);
+  std::optional<Diagnostic> go_on();
+  std::vector<RunEnding> ended();
   void look_at_endings();
   void tell_how_it_goes();
   bool nobody_may_come() const;
   std::optional<Diagnostic> deadlock();
   std::size_t processes() const { return request_.launches ? layout_.nodes : ranks_.size(); }
+  /// Of all machines.
+  std::size_t running() const { return processes_->running() + far_running_; }
   double real_s() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
   using Clock = std::chrono::steady_clock;
@@ -80,14 +75,13 @@ class LiveRun {
   Clock::time_point begin_ = Clock::now();
   ClusterWork work_;
   Session session_;
-  Remarks remarks_;
   RunReporter teller_;
   std::unique_ptr<CaptureWriter> capture_;  // null: nobody wants one
   LiveWatch watch_;
   std::unique_ptr<Daemon> daemon_;
-  Descriptor nowhere_;  // where a rank writes that is alone
-  std::unique_ptr<Outputs> outputs_;
-  std::optional<Launcher> launcher_;  // ends its processes before the others go
+  std::optional<HostProcesses> processes_;
+  std::unique_ptr<Gateway> gateway_;  // null: all are on this machine
+  std::size_t far_running_ = 0;       // processes of other machines
   std::optional<LiveFailure> failure_;
   bool stopped_ = false;
   Clock::time_point told_at_, heard_at_ = Clock::now(), moved_at_ = Clock::now();

@@ -1,7 +1,6 @@
 """Holds what commands answer against its description (`flopcast schema`).
 
-`watched` makes a `flopcast` that keeps what each call with --json, --csv or --html answered; `problems_of` says what of it
-is not as described."""
+`watched` makes a `flopcast` that keeps what each call said; `problems_of` says what of its documents is not as described."""
 
 from __future__ import annotations
 
@@ -11,16 +10,13 @@ import io
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema
 
 SHIM = """#!/bin/bash
-case " $* " in
-  *" --json "* | *" --csv "* | *" --html "*) ;;
-  *) exec "{program}" "$@" ;;
-esac
 n=0
 until mkdir "{log}/$(printf %05d $n)" 2> /dev/null; do n=$((n + 1)); done
 call="{log}/$(printf %05d $n)"
@@ -96,13 +92,24 @@ def csv_problems(program: str, row: str, text: str, arguments: list[str]) -> lis
     return [f"column '{title}' is not described" for title in titles if title not in known]
 
 
-def problems_of(program: str, log: Path) -> list[str]:
-    """What of all calls in `log` is not as described, and which calls nothing describes."""
-    found = []
+class Call(NamedTuple):
+    arguments: list[str]
+    folder: Path
+    said: str  #: on standard output
+
+
+def calls_in(log: Path) -> Iterator[Call]:
     for call in sorted(log.iterdir()):
         arguments = (call / "arguments").read_text().split("\0")[:-1]
-        folder = Path((call / "folder").read_text().strip())
-        said = (call / "stdout").read_text()
+        yield Call(arguments, Path((call / "folder").read_text().strip()), (call / "stdout").read_text(errors="replace"))
+
+
+def problems_of(program: str, log: Path) -> list[str]:
+    """What of the documents of all calls in `log` is not as described, and which of these calls nothing describes."""
+    found = []
+    for arguments, folder, said in calls_in(log):
+        if not {"--json", "--csv", "--html"} & set(arguments):
+            continue
         answer = answer_of(program, arguments)
         if answer is None:
             found.append(f"{' '.join(arguments)}: no answer is described")

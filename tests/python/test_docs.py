@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from answers import problems_of, watched
+from answers import calls_in, problems_of, watched
+from width import COLUMNS, too_long
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from doc_commands import DOCUMENTS, HELP, ROOT, blocks_of, example_of, make_sample, name_of, prepare  # noqa: E402
@@ -48,8 +49,8 @@ def shape(line: str) -> str:
     return re.sub(r"\s+", " ", line).strip()
 
 
-def run(command: list[str], folder: Path, programs: str) -> str:
-    environment = dict(os.environ, PATH=programs + os.pathsep + os.environ["PATH"])
+def run(command: list[str], folder: Path, programs: str, **more: str) -> str:
+    environment = dict(os.environ, PATH=programs + os.pathsep + os.environ["PATH"], **more)
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
@@ -66,7 +67,7 @@ def test_commands_run(path, folder, programs):
         if skipped:
             output = None
         elif kind == "sh":
-            output = run(["bash", "-euo", "pipefail", "-c", body], folder, programs)
+            output = run(["bash", "-euo", "pipefail", "-c", body], folder, programs, COLUMNS=str(COLUMNS))
         elif kind == "python":
             pytest.importorskip("flopcast")
             if "numpy" in body:
@@ -77,10 +78,13 @@ def test_commands_run(path, folder, programs):
             for line in body.splitlines():
                 if line.strip() not in {"", "..."}:
                     assert shape(line) in printed, f"{name_of(path)}: the output has no line like {line!r}"
-    wrong = problems_of(os.environ["FLOPCAST_CLI"], Path(programs) / "calls")
+    wrong, long = problems_of(os.environ["FLOPCAST_CLI"], Path(programs) / "calls"), []
+    for call in calls_in(Path(programs) / "calls"):
+        long += [f"flopcast {' '.join(call.arguments)}: {row}" for row in too_long(call.arguments, call.said)]
     shutil.rmtree(Path(programs) / "calls")
     (Path(programs) / "calls").mkdir()
     assert not wrong, "\n".join(wrong)
+    assert not long, "\n".join(long[:20])
 
 
 def test_readme_tells_where_the_program_is(programs):

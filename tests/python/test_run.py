@@ -11,7 +11,6 @@ import re
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -650,6 +649,42 @@ def test_a_rank_that_leaves_while_others_wait_for_it_is_told(program, tmp_path):
     assert "all wait, and nobody can go on" in done.stderr
 
 
+#: What ends with a rank's objects, in one that the server forks too: the interpreter is not taken down there.
+ENDS = """
+import ctypes, signal, threading, weakref
+class Noted:
+    def __init__(self, name):
+        self.name, self.self = name, self
+    def __del__(self):
+        print("gone", self.name, rank)
+noted = Noted("global")
+weakref.finalize(noted, print, "finalized")
+def rest():
+    try:
+        yield
+    finally:
+        print("closed")
+open_one = rest()
+next(open_one)
+atexit.register(lambda: print("at exit", noted.name))
+threading.Thread(target=lambda: (threading.main_thread().join(), print("thread"))).start()
+ctypes.CDLL(None).printf(b"buffered in C\\n")
+malloc(1)
+"""
+
+
+@pytest.mark.parametrize("last", ["", "sys.exit(3)", "sys.exit('said')", "raise OSError('no')", "raise KeyboardInterrupt"])
+def test_a_forked_rank_ends_as_one_that_is_alone(program, tmp_path, last):
+    client = script(tmp_path, ENDS + last)
+    told = []
+    for how in ([], ["--no-fork-server"]):
+        done = flopcast(program, "--ranks", 1, *how, client)
+        assert all(line in done.stdout for line in ("gone global 0", "finalized", "closed", "at exit", "thread", "in C"))
+        errors = re.sub(r"[\d.]+ m?s of real time", "", done.stderr)
+        told.append((done.returncode, sorted(done.stdout.splitlines()), errors))
+    assert told[0] == told[1]
+
+
 # --- With PyTorch ----------------------------------------------------------------------------------
 
 TRAIN = """
@@ -700,29 +735,27 @@ def test_torchrun_is_wrapped(program, tmp_path, torch_path):
 
 SPAWNS = """
 import os, torch, torch.distributed as dist, torch.multiprocessing as processes
-def train(rank, world):
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": os.environ["PORT"]}
-    dist.init_process_group("nccl", rank=rank, world_size=world)
+def train(rank, world, how):
+    dist.init_process_group("nccl", rank=rank, world_size=world, init_method=f"file://{os.environ['STORES']}/{how}")
     torch.cuda.set_device(rank)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8).cuda(), device_ids=[rank])
     model(torch.ones(4, 8, device="cuda")).sum().backward()
-    print(f"rank {rank} of {world}: {model.module.bias.grad.sum().item():g}", flush=True)
+    print(f"{how}: rank {rank} of {world}: {model.module.bias.grad.sum().item():g}", flush=True)
     dist.destroy_process_group()
 if __name__ == "__main__":
     world = torch.cuda.device_count()
-    processes.spawn(train, args=(world,), nprocs=world)
+    for how in ("spawn", "fork"):  # the latter is right, too: who only counts GPUs uses none
+        processes.start_processes(train, args=(world, how), nprocs=world, start_method=how)
 """
 
 
 def test_a_script_that_spawns_its_ranks_is_wrapped(program, tmp_path, torch_path):
     path = tmp_path / "train.py"
     path.write_text(SPAWNS)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        environment = dict(os.environ, PYTHONPATH=torch_path, PORT=str(free.getsockname()[1]))
+    environment = dict(os.environ, PYTHONPATH=torch_path, STORES=str(tmp_path))
     done = flopcast(program, "--ranks", 2, "--", sys.executable, path, env=environment, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == [f"rank {r} of 2: 32" for r in range(2)]
+    assert sorted(done.stdout.splitlines()) == [f"{how}: rank {r} of 2: 32" for how in ("fork", "spawn") for r in range(2)]
     assert "2 ranks on dgx-h100" in done.stderr
 
 

@@ -1,8 +1,5 @@
-"""No row for people is longer than 80 columns, on a terminal and in a pipe: every command of the documents and of
-examples/demo.sh is run at COLUMNS=80, and what it prints on standard output is measured.
-
-Left out are documents for programs (JSON, CSV, files of other tools), and words that are longer than a row by themselves: names and
-paths."""
+"""No row for people is longer than 80 columns, on a terminal and in a pipe: what commands print on standard output at
+COLUMNS=80 is measured. Those of the documents are run in a pipe by test_docs.py."""
 
 import json
 import os
@@ -11,17 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from width import COLUMNS, too_long
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from doc_commands import DOCUMENTS, ROOT, blocks_of, make_sample, name_of, prepare  # noqa: E402
-
-COLUMNS = 80
-# Commands whose rows may still be longer. Empty it when they keep to the width.
-EXEMPT: set[str] = set()
-# Flags with which a command prints another tool's format.
-FORMATS = {"--json", "--csv", "--print-as"}
-# Commands that print a file when they are not told where to write it.
-FILES = {("net", "export"), ("calibrate", "network"), ("trace", "slice")}
+from doc_commands import ROOT, blocks_of, make_sample, prepare  # noqa: E402
 
 # Stands in for flopcast: runs it, on a terminal where it is told so, and notes what it printed.
 WRAPPER = """#!{python}
@@ -54,31 +44,12 @@ sys.exit(code if code >= 0 else 128 - code)
 """
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory) -> Path:
-    return make_sample(tmp_path_factory.mktemp("width") / "sample")
-
-
 @pytest.fixture
 def binary() -> str:
     named = os.environ.get("FLOPCAST_CLI")
     if not named:
         pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
     return str(Path(named).resolve())
-
-
-def too_long(arguments: list[str], printed: str) -> list[str]:
-    """Rows of a command's output that are longer than they may be."""
-    command = tuple(word for word in arguments if not word.startswith("-"))[:2]
-    if command[:1] and command[0] in EXEMPT:
-        return []
-    if FORMATS & {word.split("=")[0] for word in arguments} or command in FILES:
-        return []
-    return [
-        row
-        for row in printed.splitlines()
-        if len(row) > COLUMNS and max(map(len, row.split())) + len(row) - len(row.lstrip()) <= COLUMNS
-    ]
 
 
 def measure(commands: list[list[str]], folder: Path, tmp_path: Path, binary: str, terminal: bool) -> list[str]:
@@ -99,19 +70,15 @@ def measure(commands: list[list[str]], folder: Path, tmp_path: Path, binary: str
     return rows
 
 
-# Text is folded the same way on a terminal: the page that has every command is enough to see it.
-BOTH = [(path, False) for path in DOCUMENTS] + [(path, True) for path in DOCUMENTS if path.name == "cli.md"]
-
-
-@pytest.mark.parametrize(("path", "terminal"), BOTH, ids=lambda one: name_of(one) if isinstance(one, Path) else ["pipe", "terminal"][one])
-def test_rows_of_documented_commands_keep_to_the_width(path, terminal, sample, tmp_path, binary):
+def test_rows_of_documented_commands_keep_to_the_width_on_a_terminal(tmp_path, binary):
+    """Text is folded the same way there as in a pipe: the page that has every command is enough to see it."""
     commands = [
-        ["bash", "-euo", "pipefail", "-c", body] for kind, body, skipped in blocks_of(path) if kind == "sh" and not skipped
+        ["bash", "-euo", "pipefail", "-c", body]
+        for kind, body, skipped in blocks_of(ROOT / "docs" / "reference" / "cli.md")
+        if kind == "sh" and not skipped
     ]
-    if not any("flopcast" in command[-1] for command in commands):
-        pytest.skip("nothing to run here")
-    folder = prepare(tmp_path / "folder", sample)
-    rows = measure(commands, folder, tmp_path, binary, terminal)
+    folder = prepare(tmp_path / "folder", make_sample(tmp_path / "sample"))
+    rows = measure(commands, folder, tmp_path, binary, terminal=True)
     assert not rows, "\n".join(rows[:20])
 
 

@@ -1,12 +1,13 @@
 """torchtitan's own trainer, as its package has it, where there is no network: what its configurations read and the
 package leaves out (a tokenizer, text) is made up below tests/assets of the current folder first, where they look.
 
-    flopcast run --on dgx-h100 titan.py --module llama3 --config llama3_debugmodel        (torchtitan 0.3)
-    flopcast run --on dgx-h100 titan.py --model.name llama3 --model.flavor debugmodel     (before)
+    flopcast run --on dgx-h100 titan.py in:/tmp/titan --module llama3 --config llama3_debugmodel    (torchtitan 0.3)
+    flopcast run --on dgx-h100 titan.py in:/tmp/titan --model.name llama3 --model.flavor debugmodel (before)
 
 Arguments are torchtitan's. What its command line cannot say of a configuration goes before them: set:FIELD=VALUE sets a
 field (set:dataloader.dataset=c4_test), model:NAME=VALUE what model_registry is asked for (model:attn_backend=varlen).
-in:FOLDER goes there first; train:FILE is the trainer, of a checkout from before 0.1, when it was outside of the package.
+in:FOLDER goes there first, so that what torchtitan writes is there, too; train:FILE is the trainer, of a checkout from
+before 0.1, when it was outside of the package.
 """
 
 import ast

@@ -168,8 +168,9 @@ Result<LiveRequest> live_request(const LiveProgram& program,
   request.fold = program.fold;
   if (request.fold != Fold::kOff) {
     if (auto problem = check_fold(program, request, torch)) return *problem;
-  } else if (auto problem = memory_problem(ranks, !request.fork_server.empty(), torch)) {
-    return *problem;
+  } else {
+    const std::uint32_t here = (ranks + program.hosts - 1) / program.hosts;
+    if (auto problem = memory_problem(here, !request.fork_server.empty(), torch)) return *problem;
   }
   request.environment = {{"FLOPCAST_LIVE_VALUES", program.values}};
   return request;

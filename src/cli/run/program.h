@@ -24,6 +24,8 @@ struct LiveProgram {
   unsigned cuda = 0;
   bool no_fork_server = false;
   Fold fold = Fold::kOff;
+  std::uint32_t hosts = 1;  ///< machines that it runs on
+  std::string meet, host_number;
 };
 
 /// Errors: no script, a script that is not there, no PyTorch where the script wants it or one without CUDA, no

@@ -13,6 +13,7 @@
 #include "base/text/numbers.h"
 #include "base/text/shown.h"
 #include "cli/run/files.h"
+#include "cli/run/machines.h"
 #include "cli/run/program.h"
 #include "cli/run/resolve.h"
 #include "cli/terminal/command.h"
@@ -117,6 +118,13 @@ int tell_sweep(Io& io, const RunCommand& command, const LiveReport& report) {
   return kDone;
 }
 
+/// A machine that is not the first: that one tells of the run, and writes its files.
+int join_run(Io& io, const LiveRequest& request, const LiveObserver& observer) {
+  const auto problem = join_live(request, Catalog::builtin(), observer);
+  if (Interruptible::interrupted()) return Interruptible::code();
+  return problem ? fail(io, *problem) : kDone;
+}
+
 int run_program(Io& io, RunCommand command) {
   if (const auto problem = check(command)) return fail(io, *problem);
   Result<LiveRequest> request = live_request(command.program, [&io] {
@@ -134,11 +142,17 @@ int run_program(Io& io, RunCommand command) {
       return fail(io, *problem);
   }
   request->capture = command.files.capture;
-  warn_of_copies(io);
+  const Result<LiveMachines> machines = machines_of(command.program);
+  if (!machines) return fail(io, machines.error());
+  request->machines = *machines;
+  if (machines->count == 1) warn_of_copies(io);
   warn_of_little_shared_memory(io);
   request->timeline = command.files.want_timeline();
   allow_many_files();
   const Interruptible interruptible;
+  if (machines->own > 0) return join_run(io, *request, *observer);
+  if (machines->count > 1)
+    io.err << "flopcast: " << fit_text(others_wanted(*machines), io.width) << '\n' << std::flush;
   const Result<LiveReport> report = run_live(*request, Catalog::builtin(), *observer);
   if (!report) return fail(io, report.error());
   int written = tell_run(io, command.files, *report);
@@ -179,11 +193,29 @@ void add_run_options(CLI::App& app, RunCommand& command) {
                  "Ranks, on the first so many chips; all chips if left out")
       ->type_name("N")
       ->check(whole_from(1));
-  app.add_option("--nodes-as", program.nodes,
-                 "Nodes that this machine poses as: ranks are spread over them, and a launcher is "
-                 "started once for each. As the cluster has if left out; 1 for a launcher")
+  app.add_option(
+         "--nodes-as", program.nodes,
+         "Nodes that this machine poses as: ranks are spread over them, and a launcher is "
+         "started once for each. As the cluster has if left out; for a launcher one on each "
+         "machine")
       ->type_name("N")
       ->check(whole_from(1));
+  app.add_option("--hosts", program.hosts,
+                 "Machines that the ranks run on, whole nodes on each. The same command is started "
+                 "once on every one of them; the first has the engine, tells of the run and writes "
+                 "files")
+      ->type_name("N")
+      ->check(whole_from(1));
+  app.add_option("--meet", program.meet,
+                 "With --hosts: an address of the first machine and a free port of it, where the "
+                 "others find it. Who comes shows the secret in FLOPCAST_TOKEN, which the first "
+                 "makes and prints if it is not set")
+      ->type_name("ADDRESS:PORT");
+  app.add_option(
+         "--host-number", program.host_number,
+         "With --hosts: which of them this is, from 0; as the launcher says that has "
+         "started the command (Slurm, Open MPI, MPICH, torchrun), or NODE_RANK, if left out")
+      ->type_name("N");
   add_fits(app, program.fits);
   app.add_option("--python", program.python, "The Python that runs SCRIPT")
       ->type_name("PROGRAM")

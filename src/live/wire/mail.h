@@ -5,6 +5,8 @@
 //                                          an outbox per process
 //   chain:  the letters of one member of a communicator, or from one member to another, in the order of its calls
 //
+// A run on several machines has such a file on each. Who writes a letter then also notes it in its outbox, for whoever takes it to the others.
+//
 // A letter is written by one process and read by those that its chain has. Each remembers how far it has
 // come, and takes its mark from a letter when it goes on to the next; a letter without marks is the writer's again.
 #pragma once
@@ -55,6 +57,17 @@ struct Directory {
   }
 };
 
+/// Letters of an outbox that are to be taken to other machines. It lies at the outbox's beginning.
+struct Posted {
+  static constexpr std::uint32_t kLetters = 1024;
+  struct Note {
+    std::uint64_t key;  ///< of the chain
+    LetterPlace place;
+  };
+  std::atomic<std::uint32_t> written, read;
+  Note notes[kLetters];
+};
+
 inline constexpr std::uint64_t kDirectoryBegin = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kOutboxBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kOutboxes = 4096;
@@ -65,5 +78,8 @@ inline constexpr std::uint64_t kSharedBytes = std::uint64_t{1} << 50;
 inline constexpr std::uint64_t kCommonFileBytes = kSharedBegin + kSharedBytes;
 static_assert(sizeof(Common) <= kDirectoryBegin);
 static_assert(kDirectoryBegin + sizeof(Directory) <= kOutboxBytes);
+/// Where letters begin in an outbox.
+inline constexpr std::uint64_t kLettersBegin = std::uint64_t{1} << 15;
+static_assert(sizeof(Posted) <= kLettersBegin);
 
 }  // namespace flopcast::live

@@ -108,7 +108,7 @@ struct Stacks {
 
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 9;
+  static constexpr std::uint32_t kVersion = 10;
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
@@ -147,7 +147,25 @@ struct DeviceFacts {
   std::uint32_t pcie_generation = 0, pcie_lanes = 0;
 };
 
-/// What all processes of a run and the engine share. Made by the engine.
+/// Machines that the processes of a run are on, where these are several. Each has memory of its own that its processes share.
+struct Machines {
+  static constexpr std::uint32_t kMost = 256;
+  using Address = std::uint8_t[16];  ///< of IPv6, or of IPv4 behind twelve zeroes
+  std::uint32_t count = 0;           ///< 0: one alone
+  std::uint32_t own = 0;             ///< number of this one
+  std::uint16_t port = 0;            ///< of the connections by which they are one run
+  Address addresses[kMost] = {};     ///< by which they know each other
+
+  bool are_several() const { return count > 1; }
+  bool has(const Address& address) const {
+    for (std::uint32_t i = 0; i < (count < kMost ? count : kMost); ++i) {
+      if (std::memcmp(addresses[i], address, sizeof address) == 0) return true;
+    }
+    return false;
+  }
+};
+
+/// What all processes of a run on one machine and the engine, or who is there in its place, share. Made by the latter.
 struct Common {
   Doorbell bell;
   std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
@@ -159,6 +177,7 @@ struct Common {
   std::atomic<std::uint64_t> shared{0};        ///< bytes of the file taken by kSharedBegin's
   std::atomic<std::uint32_t> told_tainted{0};  ///< 1: a read of what nobody computed was told
   HostCosts host;                              ///< zero: what records say
+  Machines machines;
 };
 
 }  // namespace flopcast::live

@@ -63,6 +63,19 @@ class Ring {
     read_.store(at, std::memory_order_release);
     if (written_.load(std::memory_order_relaxed) - at == kRecords / 2) futex_wake(read_);
   }
+  /// Whether there is room for another record, as the writer's side sees it.
+  bool has_room() const {
+    return written_.load(std::memory_order_relaxed) - read_.load(std::memory_order_acquire) <
+           kRecords;
+  }
+  /// The reader's answer to its thread.
+  void give(std::uint32_t status, std::int64_t time_ps, std::uint64_t value) {
+    answer.status = status;
+    answer.time_ps = time_ps;
+    answer.value = value;
+    answer.count.fetch_add(1, std::memory_order_release);
+    futex_wake(answer.count);
+  }
   /// Records written so far, modulo 2^32: hand-overs name them.
   std::uint32_t written() const { return written_.load(std::memory_order_acquire); }
 

@@ -44,6 +44,14 @@ def waits():
     return told
 
 
+def computes():
+    """As a progress bar or a profiler looks: the program waits for nothing."""
+    begin = time.monotonic()
+    for _ in range(500_000):
+        time.perf_counter()
+    return 0.1 < time.monotonic() - begin < 1
+
+
 class Slow(torch.utils.data.Dataset):
     def __len__(self):
         return 12
@@ -111,6 +119,7 @@ if __name__ == "__main__":
         told |= {
             "clocks": clocks(),
             "waits": waits(),
+            "computes": computes(),
             "batches": batches(),
             "backward": backward_shares_a_line(),
         }

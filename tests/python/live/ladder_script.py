@@ -63,6 +63,35 @@ def recurrent():
     return [list(out.shape), list(hidden.shape), list(gru.shape)]
 
 
+def milliseconds(work):
+    """Of what a graph holds, so that nothing waits for the host."""
+    work()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        work()
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    captured.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end)
+
+
+@step
+def steps_of_a_recurrent_layer():
+    """One after the other, beside the products that they are."""
+    layer = nn.LSTM(1024, 1024).to(GPU, torch.float16)
+    x = torch.empty(100, 64, 1024, device=GPU, dtype=torch.float16)
+
+    def products():
+        x.flatten(0, 1) @ layer.weight_ih_l0.t()
+        for each in x:
+            each @ layer.weight_hh_l0.t()
+
+    with torch.no_grad():
+        return [milliseconds(lambda: layer(x)), milliseconds(products)]
+
+
 @step
 def algebra():
     eye = torch.eye(8, device=GPU)
@@ -130,6 +159,24 @@ def out_of_memory():
     except torch.OutOfMemoryError as error:
         return [total / 2**30, str(error)]
     return [total / 2**30, ""]
+
+
+@step
+def less_memory():
+    """As scripts do that look for the largest batch."""
+    total = torch.cuda.get_device_properties(0).total_memory
+    size, before = 2 * total, torch.cuda.memory_stats()["num_ooms"]
+    while True:
+        try:
+            fits = torch.empty(size, dtype=torch.uint8, device=GPU)
+            break
+        except torch.OutOfMemoryError:
+            size //= 2
+            torch.cuda.empty_cache()
+    failed = torch.cuda.memory_stats()["num_ooms"] - before
+    free, _ = torch.cuda.mem_get_info()
+    segments = [segment for segment in torch.cuda.memory_snapshot() if segment["allocated_size"] >= size]
+    return [size / total, failed, 0.49 < free / total < 0.5, len(segments), fits.numel() == size]
 
 
 def main():

@@ -1,6 +1,7 @@
 """What PyTorch does with several ranks, checked by the values that come out: each check is done by all ranks, and rank 0
 prints for how many of them it held."""
 
+import contextlib
 import copy
 import json
 import os
@@ -12,6 +13,9 @@ import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric
 from torch import nn
+from torch.distributed import pipelining
+from torch.distributed.nn.functional import all_to_all_single as exchanged
+from torch.distributed.pipelining import PipelineStage
 from torch.nn import functional as F
 
 rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -184,6 +188,19 @@ def ddp():
 
 
 @check
+def ddp_that_gathers_the_gradients_of_three_batches():
+    """Only the last reduces them."""
+    model = nn.parallel.DistributedDataParallel(small_model().to(cuda), device_ids=[cuda.index])
+    for batch in range(3):
+        x, y = (part.to(cuda) for part in batch_of(batch, rank))
+        with contextlib.nullcontext() if batch == 2 else model.no_sync():
+            F.mse_loss(model(x), y).backward()
+    whole = small_model()
+    (sum(F.mse_loss(whole(x), y) for x, y in (batch_of(b, r) for b in range(3) for r in range(ranks))) / ranks).backward()
+    assert all(close(a.grad, b.grad) for a, b in zip(model.parameters(), whole.parameters(), strict=True))
+
+
+@check
 def fsdp1():
     from torch.distributed.fsdp import FullyShardedDataParallel
 
@@ -220,9 +237,8 @@ def tensor_parallel():
     model(x.to(cuda)).sum().backward()
 
 
-@check
-def pipeline():
-    from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+def piped(kind, numbers, microbatches):
+    """A schedule of PyTorch's, with the stages of these numbers on this rank: losses and gradients are one processor's."""
 
     def stage_of(each):
         torch.manual_seed(each)
@@ -231,23 +247,60 @@ def pipeline():
     def loss_of(y, target):
         return F.mse_loss(y, target)
 
-    whole = nn.Sequential(*(stage_of(each) for each in range(ranks)))
-    rows = 2 * ranks
+    whole = nn.Sequential(*(stage_of(each) for each in range(ranks * len(numbers))))
+    rows = 2 * microbatches
     x, target = torch.randn(rows, 8, generator=torch.Generator().manual_seed(1)), torch.zeros(rows, 8)
-    stage = PipelineStage(copy.deepcopy(whole[rank]).to(cuda), rank, ranks, cuda)
-    schedule = Schedule1F1B(stage, n_microbatches=ranks, loss_fn=loss_of)
-    losses = []
-    if rank == 0:
-        schedule.step(x.to(cuda))
-    elif rank == ranks - 1:
-        schedule.step(target=target.to(cuda), losses=losses)
-    else:
-        schedule.step()
-    expected = [loss_of(whole(part), torch.zeros(2, 8)) for part in x.chunk(ranks)]
-    if rank == ranks - 1:
+    stages = [PipelineStage(copy.deepcopy(whole[each]).to(cuda), each, len(whole), cuda) for each in numbers]
+    schedule = kind(stages if len(stages) > 1 else stages[0], n_microbatches=microbatches, loss_fn=loss_of)
+    losses, is_last = [], len(whole) - 1 in numbers
+    told = {"target": target.to(cuda), "losses": losses} if is_last else {}
+    schedule.step(*([x.to(cuda)] if 0 in numbers else []), **told)
+    expected = [loss_of(whole(part), torch.zeros(2, 8)) for part in x.chunk(microbatches)]
+    if is_last:
         assert close(torch.stack(losses), torch.stack(expected))
-    (sum(expected) / ranks).backward()
-    assert close(stage.submod.weight.grad, whole[rank].weight.grad)
+    (sum(expected) / microbatches).backward()
+    for stage, each in zip(stages, numbers, strict=True):
+        assert close(stage.submod.weight.grad, whole[each].weight.grad), each
+
+
+@check
+def pipeline():
+    piped(pipelining.Schedule1F1B, [rank], ranks)
+
+
+@check
+def pipelines_of_two_stages_a_rank():
+    """One after the other, and there and back, without bubbles."""
+    piped(pipelining.ScheduleInterleaved1F1B, [rank, rank + ranks], 2 * ranks)
+    piped(pipelining.ScheduleZBVZeroBubble, [rank, 2 * ranks - 1 - rank], 2 * ranks)
+
+
+@check
+def experts_by_all_to_all():
+    """Tokens go to the ranks of their two best experts and back, as many as the router chooses; gradients as well."""
+    torch.manual_seed(9)
+    router, experts = nn.Linear(8, ranks), [nn.Linear(8, 8) for _ in range(ranks)]
+    own_router, own, tokens = copy.deepcopy(router).to(cuda), copy.deepcopy(experts[rank]).to(cuda), batch_of(0, rank)[0].to(cuda)
+    weights, best = own_router(tokens).softmax(-1).topk(2)
+    order, counts = best.flatten().argsort(stable=True), torch.bincount(best.flatten(), minlength=ranks)
+    others = torch.empty_like(counts)
+    dist.all_to_all_single(others, counts)
+    sent, got = counts.tolist(), others.tolist()
+    arrived = exchanged(torch.empty(sum(got), 8, device=cuda), tokens[order // 2], got, sent)
+    back = exchanged(torch.empty(len(order), 8, device=cuda), own(arrived), sent, got)
+    out = torch.zeros_like(tokens).index_add(0, order // 2, back * weights.flatten()[order, None])
+    out.square().sum().backward()
+
+    def on_cpu(x):
+        weights, best = router(x).softmax(-1).topk(2)
+        return torch.stack([sum(w * experts[e](row) for w, e in zip(*two, strict=True)) for row, *two in zip(x, weights, best, strict=True)])
+
+    expected = [on_cpu(batch_of(0, each)[0]) for each in range(ranks)]
+    assert close(out, expected[rank])
+    expected[rank].square().sum().backward(retain_graph=True)
+    assert close(own_router.weight.grad, router.weight.grad)
+    sum(each.square().sum() for i, each in enumerate(expected) if i != rank).backward()
+    assert close(own.weight.grad, experts[rank].weight.grad)
 
 
 @check

@@ -27,6 +27,7 @@ def test_one_rank_lives_in_virtual_time(run):
     assert 0 <= told["start"] - START < 1
     assert told["clocks"] == [LONG] * 4
     assert told["waits"] == [5, 25, 55, 62]
+    assert told["computes"]
     assert told["batches"] == [8, 8]  # of three batches of 4 s one of two workers makes two
     assert told["backward"]
 

@@ -22,6 +22,7 @@ SHAPES = {
     "compiled_at_run_time": [[4], [5]],
     "eight_bits": [64, 64],
     "graphed_callables": [8, 64],
+    "less_memory": [0.5, 2, True, 1, True],
 }
 
 
@@ -34,6 +35,11 @@ def test_graph_takes_as_long_as_its_kernels(ladder):
     replayed, launched = ladder["graph"]["got"]
     # The same products; launches one by one may only add waiting for the host.
     assert 0 < replayed <= launched * 1.01
+
+
+def test_a_recurrent_layer_takes_as_long_as_its_products(ladder):
+    layer, products = ladder["steps_of_a_recurrent_layer"]["got"]
+    assert products <= layer <= 1.25 * products
 
 
 def test_memory_runs_out_in_pytorchs_words(ladder):

@@ -19,7 +19,8 @@ def run(live, tmp_path_factory):
         folder = tmp_path_factory.mktemp("triton")
         account = folder / "run.json"
         expandable = {"PYTORCH_CUDA_ALLOC_CONF": f"expandable_segments:{segments}"}
-        environment = {"TRITON_CACHE_DIR": str(folder / "cache"), **expandable}
+        inductor = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        environment = {"TRITON_CACHE_DIR": str(folder / "cache"), **expandable, **inductor}
         done = live.run(
             "--json", account, SCRIPT, *parts, on="1 x dgx-h100", timeout=400, env=os.environ | environment
         )
@@ -30,7 +31,9 @@ def run(live, tmp_path_factory):
 
 
 # What is mapped piece by piece is one piece to kernels.
-@pytest.mark.parametrize("parts,segments,least", [(("products", "attentions", "rows"), False, 11), (("sums",), True, 1)])
+@pytest.mark.parametrize(
+    "parts,segments,least", [(("products", "attentions", "rows", "compiled_attention"), False, 12), (("sums",), True, 1)]
+)
 def test_kernels_take_what_pytorchs_own_do(run, parts, segments, least):
     lines, account, _ = run(*parts, segments=segments)
     assert len(lines) >= least

@@ -2,45 +2,17 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <random>
 #include <span>
 
 #include "live/engine/daemon/peer.h"
 #include "live/engine/session/record_check.h"
-#include "live/wire/mail.h"
 
 namespace flopcast::live {
 namespace {
-
-/// Null where it is smaller than that: looking beyond its end would end the engine.
-template <typename T>
-T* map_shared(const Descriptor& memory) {
-  struct ::stat facts {};
-  if (::fstat(memory.get(), &facts) != 0 || static_cast<std::size_t>(facts.st_size) < sizeof(T))
-    return nullptr;
-  void* at = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                    memory.get(), 0);
-  return at == MAP_FAILED ? nullptr : static_cast<T*>(at);
-}
-
-Diagnostic no_way(std::string_view what) {
-  return {ErrorCode::kBadInput, "live run", fmt::format("{}: {}", what, std::strerror(errno)),
-          "see limits on memory and open files: ulimit -a"};
-}
-
-/// A socket has no name in the file system, but whoever guesses it may come: others of the machine may not.
-bool is_own_user(const Descriptor& socket) {
-  ucred other{};
-  socklen_t size = sizeof other;
-  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 &&
-         other.uid == ::geteuid();
-}
 
 /// Whether a record is of a program that uses GPUs.
 bool is_work(const Record& record) {
@@ -74,82 +46,60 @@ constexpr auto kLaunchersSee = std::chrono::seconds(1);
 constexpr auto kLongestTurn = std::chrono::seconds(5);
 constexpr auto kLookWhoIsGoneAfter = std::chrono::milliseconds(20);
 
-std::string fresh_name() {
-  std::random_device random;
-  return fmt::format("flopcast-{}-{:08x}{:08x}", ::getpid(), random(), random());
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const MachineFacts& machine) {
-  std::string name = fresh_name();
-  sockaddr_un address;
-  const socklen_t size = socket_address(name, address);
-  Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!listener || ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      ::listen(listener.get(), SOMAXCONN) != 0)
-    return no_way("no socket");
-  Descriptor memory(::memfd_create("flopcast", MFD_CLOEXEC));
-  if (!memory || ::ftruncate(memory.get(), kCommonFileBytes) != 0)
-    return no_way("no shared memory");
-  std::unique_ptr<Daemon> daemon(
-      new Daemon(session, std::move(listener), std::move(memory), std::move(name)));
-  daemon->common_ = map_shared<Common>(daemon->memory_);
-  if (!daemon->common_) return no_way("no shared memory");
-  daemon->common_->device = machine.device;
-  daemon->common_->devices = machine.devices;
-  daemon->common_->start_ns = machine.start_ns;
-  daemon->common_->host_factor = machine.host_factor;
+  Result<std::unique_ptr<Door>> door = Door::open();
+  if (!door) return door.error();
+  std::unique_ptr<Daemon> daemon(new Daemon(session, std::move(*door)));
+  Common& common = daemon->common();
+  common.device = machine.device;
+  common.devices = machine.devices;
+  common.start_ns = machine.start_ns;
+  common.host_factor = machine.host_factor;
   daemon->chips_ = machine.chips;
   session.set_node(machine.devices);
-  daemon->doorman_ = std::thread([raw = daemon.get()] { raw->welcome(); });
+  daemon->door_->welcome([raw = daemon.get()](Caller caller) {
+    auto peer = std::make_unique<Peer>();
+    peer->hello = caller.hello;
+    peer->socket = std::move(caller.socket);
+    peer->memory = std::move(caller.memory);
+    peer->mapped = std::move(caller.region);
+    peer->region = peer->mapped.get();
+    raw->admit(std::move(peer));
+  });
   return daemon;
 }
 
-Daemon::Daemon(Session& session, Descriptor listener, Descriptor memory, std::string name)
-    : session_(session),
-      listener_(std::move(listener)),
-      memory_(std::move(memory)),
-      name_(std::move(name)) {
+Daemon::Daemon(Session& session, std::unique_ptr<Door> door)
+    : session_(session), door_(std::move(door)) {
   session_.set_outside([this](const Leap& leap) { return is_quiet(leap); },
                        [this](std::uint32_t process, Time at) { return look(process, at); });
 }
 
 Daemon::~Daemon() {
   session_.set_outside({});
-  over_ = true;
-  if (common_) common_->over.store(1, std::memory_order_release);  // before the lines are closed
-  ::shutdown(listener_.get(), SHUT_RDWR);
-  if (doorman_.joinable()) doorman_.join();
-  if (common_) ::munmap(common_, sizeof(Common));
+  door_.reset();  // before the lines are closed
 }
 
-/// A thread of its own: a process that comes waits for nothing else.
-void Daemon::welcome() {
-  while (!over_) {
-    Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      return;
-    }
-    if (!is_own_user(socket)) continue;
-    Hello hello;
-    auto peer = std::make_unique<Peer>();
-    peer->memory = receive_descriptor(socket.get(), &hello, sizeof hello);
-    if (!peer->memory || hello.version != Region::kVersion) continue;
-    peer->region = map_shared<Region>(peer->memory);
-    if (!peer->region) continue;
-    peer->hello = hello;
-    peer->socket = std::move(socket);
-    const int own = peer->socket.get();
-    {
-      const std::lock_guard guard(lock_);
-      (hello.child != 0 ? children_ : newcomers_).push_back(std::move(peer));
-    }
-    const Hello back{.version = Region::kVersion, .pid = ::getpid()};
-    send_descriptor(own, &back, sizeof back, memory_.get());
-    common_->bell.ring();
-  }
+void Daemon::admit(std::unique_ptr<Peer> peer) {
+  const std::lock_guard guard(lock_);
+  (peer->hello.child != 0 ? children_ : newcomers_).push_back(std::move(peer));
+}
+
+void Daemon::set_hosts(FarHosts& hosts, const Machines& machines) {
+  hosts_ = &hosts;
+  common().machines = machines;
+}
+
+void Daemon::welcome_far(const Hello& hello, FarHost& host, std::shared_ptr<FarLine> line) {
+  auto peer = std::make_unique<Peer>();
+  peer->hello = hello;
+  peer->far = &host;
+  peer->region = line->region;
+  peer->line = std::move(line);
+  admit(std::move(peer));
+  common().bell.ring();
 }
 
 void Daemon::expect(std::int32_t rank, std::int32_t pid) {
@@ -175,8 +125,9 @@ void Daemon::lose(std::uint32_t process) {
   Peer& peer = *peers_[process];
   peer.gone = true;
   constexpr std::uint32_t kEndedWell = 1;
-  const bool failed = peer.region && peer.region->ended.load() != kEndedWell &&
-                      has_ended(peer.hello.pid);  // else it runs another program now
+  // Else it runs another program now.
+  const bool ends = peer.far ? peer.line->ended.load() : has_ended(peer.hello.pid);
+  const bool failed = peer.region && peer.region->ended.load() != kEndedWell && ends;
   session_.lose(process, failed);
   // Whoever started it sees that, and may end the others: until then they do nothing more.
   if (failed) frozen_until_ = std::chrono::steady_clock::now() + kLaunchersSee;
@@ -185,6 +136,12 @@ void Daemon::lose(std::uint32_t process) {
 bool Daemon::is_known(std::int32_t rank) const {
   return std::any_of(peers_.begin(), peers_.end(),
                      [rank](const auto& peer) { return peer->hello.rank == rank; });
+}
+
+/// Of a rank that has ended, another process may take the place.
+bool Daemon::is_there(std::int32_t rank) const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [rank](const auto& peer) { return !peer->gone && peer->hello.rank == rank; });
 }
 
 std::optional<Diagnostic> Daemon::too_many(std::int64_t ranks) const {
@@ -242,6 +199,7 @@ bool Daemon::hear_guests(std::optional<Diagnostic>& problem) {
         if (record->act == Act::kAskUse) break;  // tell_guests()
         guest->early.emplace_back(t, *record);
         ring.pop();
+        if (guest->far) guest->far->took(guest->line->number, t, 1);
       }
     }
     if (!works_on) continue;
@@ -272,19 +230,18 @@ bool Daemon::tell_guests() {
           Act::kNothing;  // should it become a process: it was answered
       guest->early.back().second.flags &= static_cast<std::uint8_t>(~kAnswerWanted);
       ring.pop();
-      give(ring, *answer);
+      if (guest->far) guest->far->took(guest->line->number, t, 1);
+      answer->thread = t;
+      give(*guest, *answer);
       told = true;
     }
   }
   return told;
 }
 
-void Daemon::give(Ring& ring, const SessionAnswer& one) {
-  ring.answer.status = one.status;
-  ring.answer.time_ps = one.at.ps;
-  ring.answer.value = one.value;
-  ring.answer.count.fetch_add(1, std::memory_order_release);
-  futex_wake(ring.answer.count);
+void Daemon::give(Peer& peer, const SessionAnswer& one) {
+  if (peer.far) return peer.far->answer(peer.line->number, one);
+  peer.region->rings[one.thread].give(one.status, one.at.ps, one.value);
 }
 
 /// @param guest stays one where it cannot be
@@ -292,7 +249,7 @@ std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer>& guest,
                                                  std::uint16_t device) {
   std::int32_t& rank = guest->hello.rank;
   if (rank < 0) rank = device;
-  while (guest->region->rank < 0 && is_known(rank)) ++rank;
+  while (guest->region->rank < 0 && is_there(rank)) ++rank;
   if (rank >= static_cast<std::int32_t>(chips_)) {
     return usage_error(
         "--on", fmt::format("more processes use GPUs than the cluster has chips: {}", chips_),
@@ -322,7 +279,7 @@ std::optional<Diagnostic> Daemon::tell(std::uint32_t process, std::uint32_t thre
 std::optional<Diagnostic> Daemon::adopt(std::uint32_t parent, Record& record) {
   const std::lock_guard guard(lock_);
   const auto child = std::find_if(children_.begin(), children_.end(), [&](const auto& peer) {
-    return peer->hello.child == record.word[0];
+    return peer->hello.child == record.word[0] && peer->far == peers_[parent]->far;
   });
   const std::int32_t own = peers_[parent]->hello.rank;
   if (child == children_.end())
@@ -342,18 +299,21 @@ bool Daemon::hear(std::uint32_t process, std::optional<Diagnostic>& problem) {
   bool heard = false;
   for (std::uint32_t t = 0; t < peer.threads(); ++t) {
     Ring& ring = peer.region->rings[t];
-    if (!ring.makes_sense()) {
+    if (!ring.makes_sense() || (peer.far && peer.line->overwritten.load())) {
       if (!peer.gone && !problem)
         problem = overwritten(peer.hello.rank, "has more records waiting than there is room for");
       continue;
     }
-    while (const Record* record = ring.front()) {
+    std::uint32_t records = 0;
+    for (const Record* record = ring.front(); record; record = ring.front()) {
       const Record said = *record;
       ring.pop();
-      heard = true;
+      ++records;
       if (peer.gone || problem) continue;
       problem = tell(process, t, said);
     }
+    if (records > 0 && peer.far) peer.far->took(peer.line->number, t, records);
+    heard = heard || records > 0;
   }
   return heard;
 }
@@ -380,7 +340,7 @@ std::chrono::nanoseconds patience(const Leap& leap) {
 std::vector<pid_t> Daemon::processes_alive() const {
   std::vector<pid_t> processes;
   for (const auto& peer : peers_) {
-    if (!peer->gone && peer->region) processes.push_back(peer->pid());
+    if (peer->is_here()) processes.push_back(peer->pid());
   }
   return processes;
 }
@@ -388,13 +348,24 @@ std::vector<pid_t> Daemon::processes_alive() const {
 std::unordered_set<pid_t> Daemon::clocked_threads() const {
   std::unordered_set<pid_t> clocked;
   for (const auto& peer : peers_) {
-    if (peer->gone || !peer->region) continue;
-    for (std::uint32_t t = 0; t < peer->threads(); ++t)
-      clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
-    for (const Watch::Place& place : peer->region->watch.places)
-      clocked.insert(place.thread.load(std::memory_order_relaxed));
+    if (peer->is_here()) add_clocked(*peer->region, clocked);
   }
   return clocked;
+}
+
+/// @param walker knows who has computed on this machine, and since when
+bool Daemon::all_stand_still(Quiet& walker) {
+  if (!hosts_) return walker.look(processes_alive(), clocked_threads());
+  std::uint64_t runs[2] = {};
+  for (std::uint64_t& each : runs) {
+    hosts_->begin_walk();
+    const Sight here = walker.see(processes_alive(), clocked_threads());
+    std::vector<BusyThread> busy;
+    const Sight there = hosts_->walked(busy);
+    if (here.busy || there.busy || is_sending(common().machines)) return false;
+    each = here.runs + there.runs;
+  }
+  return runs[0] == runs[1];
 }
 
 /// Whether the processes of the run, and all that this one has started for them, stand still, and nothing of what they
@@ -403,7 +374,7 @@ bool Daemon::is_quiet(const Leap& leap) {
   const auto now = std::chrono::steady_clock::now();
   if (!quiet_at_ || quiet_at_->second != leap.heard) quiet_at_ = std::pair(now, leap.heard);
   if (now - quiet_at_->first < patience(leap)) return false;
-  if (!quiet_.look(processes_alive(), clocked_threads()) || anything_written()) return false;
+  if (!all_stand_still(quiet_) || anything_written()) return false;
   // One that was ended from outside stands still, too, and its threads come to no time of theirs any more.
   return std::none_of(peers_.begin(), peers_.end(),
                       [](const auto& peer) { return is_leaving(*peer); });
@@ -420,7 +391,9 @@ void Daemon::show_present() {
 /// Only the engine writes the time, and it never goes back.
 void Daemon::show(Peer& peer, Time present) {
   std::atomic<std::int64_t>& now = peer.region->watch.now_ns;
-  if (now.load(std::memory_order_relaxed) < present.ps / 1000) now.store(present.ps / 1000);
+  if (now.load(std::memory_order_relaxed) >= present.ps / 1000) return;
+  now.store(present.ps / 1000);
+  if (peer.far) peer.far->show(peer.line->number, present.ps / 1000);
 }
 
 /// Makes a process's watchdogs look at this time. @return whether all of them have
@@ -435,8 +408,12 @@ bool Daemon::look(std::uint32_t process, Time at) {
   if (peer.looks_at != at) {
     peer.looks_at = at;
     show(peer, at);
-    watch.wanted.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake(watch.wanted);
+    const std::uint32_t wanted = watch.wanted.fetch_add(1, std::memory_order_seq_cst) + 1;
+    if (peer.far) {
+      peer.far->look(peer.line->number, wanted);
+    } else {
+      futex_wake(watch.wanted);
+    }
   }
   const std::uint32_t done = watch.wanted.load() + 1;
   const bool have_looked = all([done](const Watch::Place& place) {
@@ -449,6 +426,7 @@ bool Daemon::look(std::uint32_t process, Time at) {
 
 bool Daemon::is_leaving(const Peer& peer) {
   if (peer.gone || !peer.region) return false;
+  if (peer.far) return peer.line->left.load(std::memory_order_acquire);
   pollfd state{peer.socket.get(), POLLIN, 0};
   return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLIN | POLLERR)) != 0;
 }
@@ -456,8 +434,14 @@ bool Daemon::is_leaving(const Peer& peer) {
 void Daemon::look_who_is_gone() {
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
     if (!is_leaving(*peers_[p])) continue;
+    Peer& peer = *peers_[p];
     lose(p);
-    ::shutdown(peers_[p]->socket.get(), SHUT_RDWR);  // where it still is, it ends
+    // Where it still is, it ends.
+    if (peer.far) {
+      peer.far->cut(peer.line->number);
+    } else {
+      ::shutdown(peer.socket.get(), SHUT_RDWR);
+    }
   }
   std::erase_if(guests_, [](const auto& guest) { return is_leaving(*guest); });
 }
@@ -476,14 +460,16 @@ std::optional<Diagnostic> Daemon::step() {
   take_newcomers(problem);
   bool heard = hear_guests(problem);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) heard = hear(p, problem) || heard;
+  if (hosts_ && !problem) problem = hosts_->problem();
   if (problem) return problem;
+  if (hosts_) hosts_->carry();
   looking_.reset();
   const bool frozen = std::chrono::steady_clock::now() < frozen_until_;
   const std::vector<SessionAnswer> answers =
       frozen ? std::vector<SessionAnswer>() : session_.advance();
   heard = tell_guests() || heard;
   for (const SessionAnswer& one : answers) {
-    give(peers_[one.process]->region->rings[one.thread], one);
+    give(*peers_[one.process], one);
   }
   const auto now = std::chrono::steady_clock::now();
   if (heard || !answers.empty()) {
@@ -501,7 +487,7 @@ std::optional<Diagnostic> Daemon::step() {
     look_who_is_gone();
     look_who_has_stopped();
   }
-  common_->bell.sleep([this] { return !anything_written(); }, kLookAgainNs);
+  common().bell.sleep([this] { return !anything_written(); }, kLookAgainNs);
   return std::nullopt;
 }
 

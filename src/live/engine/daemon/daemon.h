@@ -1,7 +1,6 @@
 // The engine's side of a live run: processes that come and go, the records they write, the answers they get.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -9,11 +8,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "live/engine/daemon/door.h"
+#include "live/engine/daemon/far.h"
 #include "live/engine/daemon/quiet.h"
 #include "live/engine/session/session.h"
 #include "live/wire/region.h"
@@ -70,10 +70,20 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   /// Value of FLOPCAST_LIVE_SOCKET for the processes of the run.
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return door_->name(); }
 
   /// What calls take the host, for the processes that come.
-  void set_host(const HostCosts& costs) { common_->host = costs; }
+  void set_host(const HostCosts& costs) { common().host = costs; }
+
+  /// The run is on several machines. @param hosts the others, as long as the daemon lives
+  void set_hosts(FarHosts& hosts, const Machines& machines);
+  /// A process of another machine has opened its line. By any thread.
+  void welcome_far(const Hello& hello, FarHost& host, std::shared_ptr<FarLine> line);
+  /// Something was written that was not written by a process of this machine. By any thread.
+  void wake() { common().bell.ring_if_asleep(); }
+  /// What the processes of this machine share.
+  Common& common() { return door_->common(); }
+  int shared_file() const { return door_->file(); }
 
   /// A process with this rank will come. All are to be expected before the first step, but those of
   /// launchers of others: the first of these says how many there are.
@@ -105,14 +115,16 @@ class Daemon {
 
  private:
   struct Peer;
-  Daemon(Session& session, Descriptor listener, Descriptor memory, std::string name);
-  void welcome();
+  Daemon(Session& session, std::unique_ptr<Door> door);
   void take_newcomers(std::optional<Diagnostic>& problem);
   bool is_known(std::int32_t rank) const;
+  bool is_there(std::int32_t rank) const;
   std::optional<Diagnostic> too_many(std::int64_t ranks) const;
   bool hear_guests(std::optional<Diagnostic>& problem);
   bool tell_guests();
-  static void give(Ring& ring, const SessionAnswer& one);
+  static void give(Peer& peer, const SessionAnswer& one);
+  void admit(std::unique_ptr<Peer> peer);
+  bool all_stand_still(Quiet& walker);
   std::optional<Diagnostic> become_process(std::unique_ptr<Peer>& guest, std::uint16_t device);
   std::optional<Diagnostic> tell(std::uint32_t process, std::uint32_t thread, const Record& record);
   std::optional<Diagnostic> adopt(std::uint32_t parent, Record& record);
@@ -138,11 +150,9 @@ class Daemon {
                  std::vector<std::string>& lines) const;
 
   Session& session_;
-  Descriptor listener_, memory_;
-  std::string name_;
+  FarHosts* hosts_ = nullptr;  ///< null: all is on this machine
   std::uint32_t chips_ = 1;
   bool all_known_ = false;
-  Common* common_ = nullptr;
   std::vector<std::unique_ptr<Peer>> peers_;   ///< by process of the session
   std::vector<std::unique_ptr<Peer>> guests_;  ///< of whom no rank is known to hang
   std::mutex lock_;
@@ -159,8 +169,7 @@ class Daemon {
   /// Threads that run as far as they have said, and have not run since: by process and ring.
   std::map<std::pair<std::uint32_t, std::uint32_t>, StoppedThread> stopped_;
   std::chrono::steady_clock::time_point stopped_at_;  ///< when they were looked for last
-  std::atomic<bool> over_{false};
-  std::thread doorman_;
+  std::unique_ptr<Door> door_;                        ///< goes first: who comes is told to the rest
 };
 
 }  // namespace flopcast::live

@@ -43,10 +43,12 @@ std::string short_call(std::string_view call) {
 }
 
 /// Whether a thread runs, or would if the machine let it.
-bool computes(pid_t process, pid_t thread) {
-  const auto before = times_of(process, thread);
+/// @param times gives what it has done so far
+template <typename Times>
+bool computes(Times times) {
+  const std::optional<ThreadTimes> before = times();
   std::this_thread::sleep_for(kActivityTakes);
-  const auto after = times_of(process, thread);
+  const std::optional<ThreadTimes> after = times();
   return before && after && (after->busy || after->cpu_ns - before->cpu_ns > kComputesNs);
 }
 
@@ -102,6 +104,7 @@ std::uint32_t Daemon::ask_where(std::uint32_t process, const std::vector<pid_t>&
     }
   }
   const std::uint32_t number = stacks.wanted.fetch_add(1) + 1;
+  if (peer.far) peer.far->ask_where(peer.line->number, stacks);
   futex_wake(stacks.wanted);
   return number;
 }
@@ -159,11 +162,11 @@ std::string Daemon::line_of(const Holder& holder, const ThreadStack& stack, doub
   }
   const pid_t thread = peer.region->rings[holder.thread].thread.load();
   std::string does = "waits";
-  if (computes(peer.pid(), thread)) {
+  if (computes([&] { return peer.times(thread); })) {
     does = "computes";
   } else {
     const auto other = std::find_if(busy.begin(), busy.end(), [&](const BusyThread& one) {
-      return one.root == peer.pid() && one.thread != thread;
+      return !peer.far && one.root == peer.pid() && one.thread != thread;
     });
     if (other != busy.end()) {
       does += fmt::format(", and {} {} computes", name_of(other->process, other->process),
@@ -171,7 +174,7 @@ std::string Daemon::line_of(const Holder& holder, const ThreadStack& stack, doub
       if (!other->of_root()) does += ", which it has started";
     }
   }
-  std::string name = stack.name.empty() ? escaped(name_of(peer.pid(), thread)) : stack.name;
+  std::string name = stack.name.empty() ? escaped(peer.name_of(thread)) : stack.name;
   if (name.empty()) name = "?";
   const std::string call = stack.calls.empty() && !holder.call.empty()
                                ? fmt::format(" (its last call: {})", escaped(holder.call))
@@ -204,7 +207,7 @@ void Daemon::name_busy(double since_s, const std::vector<BusyThread>& busy,
   for (const BusyThread& one : busy) {
     if (lines.size() == kNamed) return;
     const auto peer = std::find_if(peers_.begin(), peers_.end(), [&one](const auto& each) {
-      return each->region && each->pid() == one.root;
+      return each->region && !each->far && each->pid() == one.root;
     });
     const std::string whose =
         peer != peers_.end() ? fmt::format("rank {}: ", (*peer)->hello.rank) : std::string();
@@ -257,15 +260,16 @@ void Daemon::look_who_has_stopped() {
     const Peer& peer = *peers_[holder.process];
     if (peer.gone || !peer.region || holder.thread >= peer.threads()) continue;
     const pid_t thread = peer.region->rings[holder.thread].thread.load();
-    const auto times = thread > 0 ? times_of(peer.pid(), thread) : std::nullopt;
+    const auto times = thread > 0 ? peer.times(thread) : std::nullopt;
     if (!times || times->busy) continue;
     const std::pair who(holder.process, holder.thread);
     const auto before = stopped_.find(who);
     const bool the_same = before != stopped_.end() && before->second.runs == times->runs;
     still[who] = the_same ? before->second : StoppedThread{times->runs, now};
-    if (now - still[who].since < kStopsFor || !Quiet().look(processes_alive(), clocked_threads()))
-      continue;
+    Quiet walker;
+    if (now - still[who].since < kStopsFor || !all_stand_still(walker)) continue;
     peer.region->rings[holder.thread].left_behind.store(1, std::memory_order_relaxed);
+    if (peer.far) peer.far->leave_behind(peer.line->number, holder.thread);
     session_.stand_still(holder.process, holder.thread, true);
     still.erase(who);
   }

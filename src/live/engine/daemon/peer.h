@@ -1,9 +1,10 @@
 // A process of a run, as the engine has it.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,11 @@ namespace flopcast::live {
 struct Daemon::Peer {
   Hello hello;
   Descriptor socket, memory;
+  MappedRegion mapped;  ///< of a process of this machine
   Region* region = nullptr;
+  FarHost* far =
+      nullptr;  ///< machine that it is on; null: this one, and all of `line` is of no use
+  std::shared_ptr<FarLine> line;
   bool gone = false;
   Time looks_at = Time::min();                          ///< its watchdogs, last
   std::vector<std::pair<std::uint32_t, Record>> early;  ///< of a guest: thread, what it said
@@ -27,8 +32,12 @@ struct Daemon::Peer {
     const pid_t own = region ? region->pid.load(std::memory_order_relaxed) : 0;
     return own > 0 ? own : hello.pid;
   }
-  ~Peer() {
-    if (region) ::munmap(region, sizeof(Region));
+  bool is_here() const { return !far && region && !gone; }
+  std::optional<ThreadTimes> times(pid_t thread) const {
+    return far ? far->times(line->number, thread) : times_of(pid(), thread);
+  }
+  std::string name_of(pid_t thread) const {
+    return far ? far->name_of(line->number, thread) : live::name_of(pid(), thread);
   }
 };
 

@@ -5,8 +5,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,8 +64,7 @@ std::uint64_t spread(pid_t thread, std::string_view schedstat) {
 
 }  // namespace
 
-Quiet::Sight Quiet::see(const std::vector<pid_t>& processes,
-                        const std::unordered_set<pid_t>& clocked) {
+Sight Quiet::see(const std::vector<pid_t>& processes, const std::unordered_set<pid_t>& clocked) {
   const Clock::time_point now = Clock::now();
   Sight sight;
   KernelFile file;
@@ -112,6 +115,66 @@ bool Quiet::look(const std::vector<pid_t>& processes, const std::unordered_set<p
   if (first.busy) return false;
   const Sight second = see(processes, clocked);
   return !second.busy && first.runs == second.runs;
+}
+
+namespace {
+
+/// "0100000A:1F90" of the kernel's tables of connections: words as they lie in memory. None if it is no address.
+std::optional<std::uint16_t> port_in(std::string_view text, Machines::Address& host) {
+  const std::size_t colon = text.find(':');
+  constexpr std::size_t kV4 = 8, kV6 = 32;
+  if (colon != kV4 && colon != kV6) return std::nullopt;
+  std::memset(host, 0, sizeof host);
+  const auto hexadecimal = [&text](std::size_t at, std::size_t digits) {
+    std::uint32_t number = 0;
+    std::from_chars(text.data() + at, text.data() + at + digits, number, 16);
+    return number;
+  };
+  std::uint8_t* const to = colon == kV4 ? host + 12 : host;
+  for (std::size_t at = 0; at < colon; at += 8) {
+    const std::uint32_t word = hexadecimal(at, 8);
+    std::memcpy(to + at / 2, &word, sizeof word);
+  }
+  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (std::memcmp(host, kMapped, sizeof kMapped) == 0) std::memset(host, 0, sizeof kMapped);
+  return static_cast<std::uint16_t>(
+      hexadecimal(colon + 1, std::min<std::size_t>(text.size() - colon - 1, 4)));
+}
+
+}  // namespace
+
+bool is_under_way(const std::string& line, const Machines& machines) {
+  char own_text[48] = {}, peer_text[48] = {};
+  unsigned state = 0, sent = 0, user = 0;
+  if (std::sscanf(line.c_str(), " %*d: %47s %47s %x %x:%*x %*x:%*x %*x %u", own_text, peer_text,
+                  &state, &sent, &user) != 5)
+    return false;
+  constexpr unsigned kConnecting = 2;
+  if (user != ::geteuid() || (sent == 0 && state != kConnecting)) return false;
+  Machines::Address own{}, peer{};
+  const auto own_port = port_in(own_text, own), peer_port = port_in(peer_text, peer);
+  if (!own_port || !peer_port || *own_port == machines.port || *peer_port == machines.port)
+    return false;
+  return machines.has(peer) && std::memcmp(own, peer, sizeof own) != 0;
+}
+
+bool is_sending(const Machines& machines) {
+  for (const char* const table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream file(table);
+    for (std::string line; std::getline(file, line);) {
+      if (is_under_way(line, machines)) return true;
+    }
+  }
+  return false;
+}
+
+void add_clocked(Region& region, std::unordered_set<pid_t>& clocked) {
+  const std::uint32_t threads =
+      std::min(region.threads.load(std::memory_order_acquire), Region::kThreads);
+  for (std::uint32_t t = 0; t < threads; ++t)
+    clocked.insert(region.rings[t].clocked.load(std::memory_order_relaxed));
+  for (const Watch::Place& place : region.watch.places)
+    clocked.insert(place.thread.load(std::memory_order_relaxed));
 }
 
 std::optional<ThreadTimes> times_of(pid_t process, pid_t thread) {

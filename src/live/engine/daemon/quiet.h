@@ -12,6 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "live/wire/region.h"
+
 namespace flopcast::live {
 
 /// A thread that runs or may run.
@@ -21,6 +23,12 @@ struct BusyThread {
   bool of_root() const { return root == process; }
 };
 
+/// What one walk over all threads saw.
+struct Sight {
+  bool busy = false;
+  std::uint64_t runs = 0;  ///< how often each thread has run, in one number
+};
+
 class Quiet {
  public:
   /// Whether no thread of these processes, and of those that they or this one started, has anything to do: all stood still at one
@@ -28,22 +36,28 @@ class Quiet {
   /// for a minute counts no longer: whatever it does, nobody is waiting for it to stop.
   /// @param clocked threads that stand still until a time of the run: they look again and again whether it has come
   bool look(const std::vector<pid_t>& processes, const std::unordered_set<pid_t>& clocked);
+  /// One walk. Where threads are on several machines, all stood still if nobody was busy and nobody ran between a first walk on
+  /// each of them and a second one that began when all first ones were over.
+  Sight see(const std::vector<pid_t>& processes, const std::unordered_set<pid_t>& clocked);
   /// Who had something to do when it looked last.
   const std::vector<BusyThread>& busy() const { return busy_; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// What one walk over all threads saw.
-  struct Sight {
-    bool busy = false;
-    std::uint64_t runs = 0;  ///< how often each thread has run, in one number
-  };
-  Sight see(const std::vector<pid_t>& processes, const std::unordered_set<pid_t>& clocked);
-
   std::vector<BusyThread> busy_;
   std::unordered_map<pid_t, Clock::time_point>
       busy_since_;  ///< threads that the last walk found so
 };
+
+/// Adds threads of a process that stand still until a time of the run.
+void add_clocked(Region& region, std::unordered_set<pid_t>& clocked);
+
+/// Whether something that was sent from this machine to another of the run has not arrived there, or the other is not reached yet: a
+/// message between machines is on its way though nobody runs.
+bool is_sending(const Machines& machines);
+/// The same of a line of the kernel's tables of connections: "0: own peer state sent:got ...", of one of this user's. The run's own
+/// connections are none of the program's.
+bool is_under_way(const std::string& line, const Machines& machines);
 
 /// What a thread has done so far.
 struct ThreadTimes {

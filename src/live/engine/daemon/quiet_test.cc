@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <functional>
+#include <string>
 
 namespace flopcast::live {
 namespace {
@@ -84,6 +86,33 @@ TEST(LiveQuiet, AMessageUnderWayIsNotMissed) {
   ASSERT_EQ(::write(to[1], "x", 1), 1);
   for (int i = 0; i < 200; ++i) EXPECT_FALSE(quiet.look({}, {}));
   for (const int end : {to[0], to[1], fro[0], fro[1]}) ::close(end);
+}
+
+TEST(LiveQuiet, AMessageBetweenMachinesIsOnItsWayUntilItIsAcknowledged) {
+  Machines machines;
+  machines.count = 2;
+  machines.port = 29400;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const std::uint8_t address[4] = {10, 77, 0, static_cast<std::uint8_t>(i + 1)};
+    std::memcpy(machines.addresses[i] + 12, address, sizeof address);
+  }
+  const auto line = [](const std::string& own, const std::string& peer, const std::string& rest,
+                       uid_t user = ::geteuid()) {
+    return "   3: " + own + " " + peer + " " + rest + " 01:00000014 00000000 " +
+           std::to_string(user) + "        0 4711 1 0000000000000000 20 4 30 10 -1";
+  };
+  const std::string here = "01004D0A:1F90", there = "02004D0A:D431", outside = "05004D0A:D431";
+  const auto is = [&](const std::string& text) { return is_under_way(text, machines); };
+  EXPECT_TRUE(is(line(here, there, "01 00000005:00000000")));
+  EXPECT_FALSE(is(line(here, there, "01 00000000:00000005"))) << "it has come, and is not read";
+  EXPECT_TRUE(is(line(here, there, "02 00000000:00000000"))) << "it connects";
+  EXPECT_FALSE(is(line(here, outside, "01 00000005:00000000"))) << "to no machine of the run";
+  EXPECT_FALSE(is(line(here, here, "01 00000005:00000000"))) << "within this one";
+  EXPECT_FALSE(is(line(here, "02004D0A:72D8", "01 00000005:00000000"))) << "the run's own";
+  EXPECT_FALSE(is(line(here, there, "01 00000005:00000000", ::geteuid() + 1))) << "somebody else's";
+  const std::string mapped = "0000000000000000FFFF0000";
+  EXPECT_TRUE(is(line(mapped + here, mapped + there, "01 00000005:00000000")));
+  EXPECT_FALSE(is("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt"));
 }
 
 }  // namespace

@@ -569,7 +569,7 @@ std::uint32_t Session::add_process(std::int32_t rank) {
   const bool again = process.instance > 0 && !state_->lives(rank);
   // Its first thread runs from the beginning, though it has said nothing yet.
   Thread& first = state_->thread_of(process, 0, Record());
-  if (again) state_->begin_again(first);
+  if (again) state_->begin_again(first, rank);
   return process.number;
 }
 
@@ -635,11 +635,19 @@ bool Session::State::has_child(std::int32_t rank) const {
 }
 
 /// A launcher starts a rank again, as all that it has started, because one has failed. How long it takes to see that and
-/// until the program is there again is nobody's work on this cluster: no time passes.
-void Session::State::begin_again(Thread& thread) {
+/// until the program is there again is nobody's work on this cluster: no time passes. Nor does it where a program starts
+/// another process when one has ended well, as a script that spawns its ranks twice.
+void Session::State::begin_again(Thread& thread, std::int32_t rank) {
   if (failure) restarts.push_back(*failure);
   failure.reset();
-  if (!restarts.empty()) wait_until(thread, restarts.back().at);
+  Time at = passed;
+  for (const Process& process : processes) {
+    if (process.rank != rank) continue;
+    for (const auto& [number, before] : process.threads) {
+      if (!before.helper) at = std::max(at, before.clock);
+    }
+  }
+  wait_until(thread, restarts.empty() ? at : restarts.back().at);
 }
 
 void Session::lose(std::uint32_t process, bool failed) {
@@ -668,7 +676,7 @@ std::string Session::deadlock(bool idle_too) const {
 }
 
 std::vector<Time> Session::present() const {
-  const Time come = state_->come_to();
+  const State::Come come = state_->come();
   std::vector<Time> all;
   for (const Process& process : state_->processes)
     all.push_back(state_->seen_by_watchdogs(process, come));

@@ -215,6 +215,10 @@ struct Session::State {
     Time at = Time::max();
     std::pair<std::uint32_t, std::uint32_t> whose;
   };
+  struct Come {
+    Time to;
+    bool leaps = false;  ///< somebody sleeps or waits until a time
+  };
 
   Work& work;
   HostTimes times;
@@ -276,7 +280,7 @@ struct Session::State {
   bool anybody_outside() const;
   bool has_child(std::int32_t rank) const;
   bool lives(std::int32_t rank) const;
-  void begin_again(Thread& thread);
+  void begin_again(Thread& thread, std::int32_t rank);
   bool let_settlers_be_late();
   bool answer(std::uint32_t process, std::uint32_t number, Thread& thread,
               std::vector<SessionAnswer>& answers);
@@ -372,8 +376,11 @@ struct Session::State {
   bool watched_until(Time at);
   bool let_look(Process& process, Time at);
   bool watchdogs_see(Process& process, Time at);
-  Time seen_by_watchdogs(const Process& process, Time come) const;
+  Time seen_by_watchdogs(const Process& process, const Come& come) const;
   bool is_seen(const Process& process, Time end) const;
+  Time stands_at(const Process& process) const;
+  Come come() const;
+  Time come_for(const Process& process, const Come& come) const;
   void show_who_stands();
 
   // deadlock.cc: who waits for whom

@@ -9,6 +9,7 @@
 // still for what they see, has them see more, later.
 #include <algorithm>
 
+#include "live/engine/session/record_check.h"
 #include "live/engine/session/state.h"
 
 namespace flopcast::live {
@@ -105,23 +106,51 @@ bool Session::State::watchdogs_see(Process& process, Time at) {
   return true;
 }
 
+/// How far the run is for a process whose threads stand still: something outside (a socket's message) may still wake one of them
+/// before a time until which somebody sleeps or waits. What is on its streams ends, whoever wakes.
+Time Session::State::stands_at(const Process& process) const {
+  Time latest = passed;
+  for (const auto& [number, thread] : process.threads) {
+    if (thread.doing != Doing::kSleeps) latest = std::max(latest, thread.clock);
+  }
+  for (const auto& [at, stream] : process.streams) {
+    const GrowingTask last = stream.last;
+    if (last != kNoGrowingTask && run.settled(last)) latest = std::max(latest, run.end(last));
+  }
+  return latest;
+}
+
+/// How far all have come, and whether somebody waits for a time.
+Session::State::Come Session::State::come() const {
+  const bool leaps = std::any_of(actors.begin(), actors.end(), [](const Thread* thread) {
+    const bool idles = thread->doing == Doing::kIdles && thread->until < kNotInThisRun;
+    return idles || thread->doing == Doing::kSleeps;
+  });
+  return {come_to(), leaps};
+}
+
+/// The same for watchdogs of a process, and no further than a call's time-out may be.
+Time Session::State::come_for(const Process& process, const Come& come) const {
+  return come.leaps ? std::min({come.to, look_at, stands_at(process)}) : come.to;
+}
+
 /// How far watchdogs of this process see the run, which has come so far.
-Time Session::State::seen_by_watchdogs(const Process& process, Time come) const {
-  const Time behind = std::min(come, look_at) - (runs(process) ? kFarBehind : kBehind);
-  return std::max(process.shown, behind);
+Time Session::State::seen_by_watchdogs(const Process& process, const Come& come) const {
+  const Time behind = runs(process) ? kFarBehind : kBehind;
+  return std::max(process.shown, std::min(come_for(process, come), look_at) - behind);
 }
 
 /// Whether watchdogs of this process are told that what ends then has ended: the program may learn of it, at any moment.
 bool Session::State::is_seen(const Process& process, Time end) const {
-  return end <= process.shown || end <= seen_by_watchdogs(process, come_to());
+  return end <= process.shown || end <= seen_by_watchdogs(process, come());
 }
 
 /// Nobody runs: who stands still may wait for what watchdogs see.
 void Session::State::show_who_stands() {
   if (looking || anybody_runs()) return;
-  const Time come = come_to();
+  const Come so_far = come();
   for (Process& process : processes) {
-    if (!runs(process)) process.shown = std::max(process.shown, come);
+    if (!runs(process)) process.shown = std::max(process.shown, come_for(process, so_far));
   }
 }
 

@@ -154,7 +154,9 @@ void open_listener(int descriptor) {
 }
 
 ChannelPlace begin_connection(int descriptor, const sockaddr* to, socklen_t size) {
-  if (!own_line()) return {};
+  Link* const link = own_line();
+  // Who listens on another machine is no one that is known by the same port here.
+  if (!link || is_of_machines(link->common().machines, to, false)) return {};
   const ChannelPlace listener = place_of_key(listener_at(to, size), false);
   if (!listener || listener.channel->meets.load() != Channel::Meets::kConnections) return {};
   const EndKeys ends = name_connecting(descriptor, to);

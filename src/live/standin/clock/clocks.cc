@@ -24,11 +24,16 @@ constinit Real<int(timespec*, int)> real_timespec_get{"timespec_get"};
 constexpr std::int64_t kMonotonicStart = 100'000'000 * kSecondNs;
 /// Looks are free: how often a program looks may be up to the real scheduler. But a loop that does nothing but
 /// look (it reads nothing, waits for nobody, and asks nothing of a GPU) until some time has come would never see it come.
+/// Python looks whenever it takes a lock, as it does thousands of times to import a package.
+constexpr std::uint32_t kFreeLooksAlone = 20'000;
+/// Who looks for what others may do in between, or lets them run, waits.
 constexpr std::uint32_t kFreeLooks = 1000;
-/// Host time of a look from then on. A loop over seconds would take minutes, so it doubles after as many looks again and
-/// again: its end is known to a ten-thousandth.
+/// Host time of a look from then on. It doubles after as many looks again and again, but to no more than what a round of
+/// an interpreter's loop takes: a program that computes and looks in between (a progress bar, cProfile) is one, too.
 constexpr std::int64_t kLookNs = 100;
 constexpr std::uint32_t kLooksToDouble = 10'000;
+constexpr std::uint32_t kMostDoublingsAlone = 4;
+/// Who waits does not compute: such a loop over seconds would take minutes. Its end is known to a ten-thousandth.
 constexpr std::uint32_t kMostDoublings = 20;
 /// Host time after which the engine hears of such a thread. It doubles, too. A loop that looks for what other processes may do
 /// besides (a child's end, something to read) then sleeps, so that it does not pass by those who have not come as far.
@@ -44,8 +49,8 @@ std::uint32_t doublings_after(std::uint32_t looks) {
   return std::min(looks / kLooksToDouble, kMostDoublings);
 }
 /// The same of how long it is before others hear of it.
-std::uint32_t rarer_after(std::uint32_t looks) {
-  return std::max(doublings_after(looks), kDoublingsBefore) - kDoublingsBefore;
+std::uint32_t rarer_after(std::uint32_t doublings) {
+  return std::max(doublings, kDoublingsBefore) - kDoublingsBefore;
 }
 
 void take_turn_as_it_looks(Speaker& me) {
@@ -55,10 +60,12 @@ void take_turn_as_it_looks(Speaker& me) {
 }
 
 void look(Speaker& me) {
-  if (++me.looks <= kFreeLooks) return;
-  const std::uint32_t costly = me.looks - kFreeLooks;
-  me.gap_ns += kLookNs << doublings_after(costly);
-  const std::uint32_t longer = rarer_after(costly);
+  const std::uint32_t free = me.looks_for_others ? kFreeLooks : kFreeLooksAlone;
+  const std::uint32_t most = me.looks_for_others ? kMostDoublings : kMostDoublingsAlone;
+  if (++me.looks <= free) return;
+  const std::uint32_t doublings = std::min(doublings_after(me.looks - free), most);
+  me.gap_ns += kLookNs << doublings;
+  const std::uint32_t longer = rarer_after(doublings);
   const bool in_turn = me.ring && me.looks_for_others && Link::get().acts_in_turn();
   if (!me.ring || me.gap_ns < (in_turn ? kTurnAfterNs : kTellAfterNs) << longer) return;
   const std::uint32_t looks = me.looks;
@@ -115,8 +122,9 @@ std::optional<std::int64_t> virtual_ns(clockid_t clock) {
 void take_round() {
   Speaker& me = *own_speaker;
   ++me.looks;
-  me.gap_ns += kRoundNs << doublings_after(me.looks);
-  if (me.gap_ns >= kTurnAfterNs << rarer_after(me.looks)) take_turn_as_it_looks(me);
+  const std::uint32_t doublings = doublings_after(me.looks);
+  me.gap_ns += kRoundNs << doublings;
+  if (me.gap_ns >= kTurnAfterNs << rarer_after(doublings)) take_turn_as_it_looks(me);
 }
 
 bool shows_virtual_time(clockid_t clock) { return beginning_of(clock).has_value(); }

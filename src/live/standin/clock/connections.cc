@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "live/standin/clock/awaiting.h"
+#include "live/standin/clock/ends.h"
 
 namespace flopcast::live {
 namespace {
@@ -28,6 +29,18 @@ int connect_to(int descriptor, const sockaddr* to, socklen_t size) {
   return connected;
 }
 
+/// A connection is a channel of one machine: the clock of who is at the other end does not come here.
+void refuse_other_machines(int accepted) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  if (!followed() || ::getpeername(accepted, reinterpret_cast<sockaddr*>(&peer), &size) != 0)
+    return;
+  const Machines& machines = Link::get().common().machines;
+  if (!is_of_machines(machines, reinterpret_cast<sockaddr*>(&peer), false)) return;
+  Link::refuse("a connection that the program itself accepts is not carried between machines",
+               "let both ends be on one machine; stores and gloo's connections may be on several");
+}
+
 /// @param accept accepts really
 template <typename Accept>
 int accept_from(int descriptor, sockaddr* from, socklen_t* size, Accept accept) {
@@ -36,6 +49,7 @@ int accept_from(int descriptor, sockaddr* from, socklen_t* size, Accept accept) 
   const int accepted = accept();
   if (accepted < 0 || !Link::opened()) return accepted;
   const int error = errno;
+  refuse_other_machines(accepted);
   meet_connection(accepted, followed() != nullptr);
   hide_name(from, size, room);
   if (const ChannelPlace listener = read_at(descriptor)) {

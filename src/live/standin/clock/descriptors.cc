@@ -38,7 +38,7 @@ constinit Real<ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)> real_rec
 constinit Real<ssize_t(int, msghdr*, int)> real_recvmsg{"recvmsg"};
 constinit Real<pid_t(pid_t, int*, int)> real_waitpid{"waitpid"};
 
-/// A stream to a process of this machine, or one that listens for them.
+/// A stream to a process of this machine, or of another of the run's, or one that listens for them.
 bool is_of_ranks(int descriptor) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -48,6 +48,8 @@ bool is_of_ranks(int descriptor) {
     return ::getsockname(descriptor, any, &size) == 0 &&
            (address.ss_family == AF_INET || address.ss_family == AF_INET6);
   }
+  const Link* const link = Link::opened();
+  if (link && is_of_machines(link->common().machines, any, true)) return true;
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
     return ntohl(v4.sin_addr.s_addr) >> 24 == 127;

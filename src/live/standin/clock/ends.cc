@@ -206,6 +206,15 @@ EndKeys ends_of(int descriptor) {
 void forget_ends(int descriptor) { known_ends.forget(descriptor); }
 void forget_all_ends() { known_ends.forget_all(); }
 
+bool is_of_machines(const Machines& machines, const sockaddr* address, bool own_too) {
+  if (!machines.are_several()) return false;
+  const Port port = port_of(address);
+  Machines::Address host;
+  std::copy(port.host.begin(), port.host.end(), host);
+  if (port.number == 0 || port.loopback || !machines.has(host)) return false;
+  return own_too || std::memcmp(host, machines.addresses[machines.own], sizeof host) != 0;
+}
+
 std::uint64_t listener_at(const sockaddr* address, socklen_t size) {
   if (address->sa_family == AF_UNIX) {
     const std::string_view name = name_of_address(address, size);

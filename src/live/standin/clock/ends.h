@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "live/wire/region.h"
+
 namespace flopcast::live {
 
 /// What a key of a channel names.
@@ -43,6 +45,8 @@ EndKeys ends_of(int descriptor);
 void forget_ends(int descriptor);
 void forget_all_ends();
 
+/// Whether an address is one of the other machines of the run, where it is on several; `own_too`: or this one's among them.
+bool is_of_machines(const Machines& machines, const sockaddr* address, bool own_too);
 /// What connections to an address wait in; 0: none of this machine's.
 std::uint64_t listener_at(const sockaddr* address, socklen_t size);
 /// Gives a socket that is about to connect an address of its own, by which the other end knows it: an ephemeral port, or a name that

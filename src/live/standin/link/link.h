@@ -122,6 +122,8 @@ class Link {
   /// or has an answer, and at its end.
   /// @param waits for something that only the engine could say
   void end_if_cut(bool waits) const;
+  /// Ends a program that does what this run cannot follow: nothing that it would print could be true.
+  [[noreturn]] static void refuse(const char* what, const char* hint) { give_up(what, hint); }
   /// At the end of this process, which may have said its last before the line was cut.
   static void end_of_program(int status);
   /// Whether the engine shares this memory.

@@ -30,6 +30,10 @@ std::size_t bytes_of_bits(std::size_t bytes) {
 }
 
 bool is_sound(const SharedPart& part) {
+  if (part.mark == SharedPart::kMark && part.machine != Link::get().common().machines.own) {
+    Link::refuse("memory of a GPU is not carried between machines",
+                 "let processes that share it be on one machine");
+  }
   return part.mark == SharedPart::kMark && part.place >= kSharedBegin && part.bytes > 0 &&
          part.place < kCommonFileBytes && part.bytes < kCommonFileBytes - part.place &&
          part.offset <= part.bytes && part.length <= part.bytes - part.offset;
@@ -52,9 +56,15 @@ std::optional<SharedPart> new_part(std::size_t bytes, int device) {
   const std::uint64_t place = Link::get().shared().shared.fetch_add(taken);
   if (place > kSharedBytes - taken) return std::nullopt;
   const char* const rank = std::getenv("RANK");
-  return SharedPart{
-      SharedPart::kMark,         kSharedBegin + place, bytes, 0, bytes, ::getpid(), device,
-      rank ? std::atoi(rank) : 0};
+  return SharedPart{SharedPart::kMark,
+                    kSharedBegin + place,
+                    bytes,
+                    0,
+                    bytes,
+                    ::getpid(),
+                    device,
+                    rank ? std::atoi(rank) : 0,
+                    Link::get().common().machines.own};
 }
 
 /// Parts by where this process has them.

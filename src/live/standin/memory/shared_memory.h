@@ -18,6 +18,7 @@ struct SharedPart {
   std::int32_t owner = 0;                ///< process that made it
   std::int32_t device = 0;               ///< that holds it, of that process
   std::int32_t rank = 0;                 ///< that process's
+  std::uint32_t machine = 0;             ///< that it is on, of the run's
 
   static constexpr std::uint64_t kMark = 0x666c6f7063617374;
 };

@@ -32,8 +32,11 @@ UniqueId fresh_unique_id() {
   if (is_rank_itself()) {
     std::snprintf(id.text, sizeof id.text, "%s.%llu", rank ? rank : "0", number);
   } else {
-    // Launchers need not tell ranks in the environment: the process tells its ids from others'.
-    std::snprintf(id.text, sizeof id.text, "%s.%d.%llu", rank ? rank : "0", ::getpid(), number);
+    // Launchers need not tell ranks in the environment: the process tells its ids from others'. Its number is one of its machine's.
+    const std::uint32_t machine = Link::get().common().machines.own;
+    const std::string where = machine > 0 ? std::to_string(machine) + '.' : std::string();
+    std::snprintf(id.text, sizeof id.text, "%s.%s%d.%llu", rank ? rank : "0", where.c_str(),
+                  ::getpid(), number);
   }
   return id;
 }

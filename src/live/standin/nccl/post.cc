@@ -1,9 +1,6 @@
 #include "live/standin/nccl/post.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,19 +10,9 @@
 namespace flopcast::live {
 namespace {
 
-/// Room is taken in powers of two, of a line of the cache at least.
-unsigned power_for(std::size_t bytes) {
-  return static_cast<unsigned>(std::bit_width(std::max<std::size_t>(bytes, 64) - 1));
-}
-
-std::size_t room_of(std::size_t bytes, std::size_t ranges) {
-  return sizeof(Letter) + ranges * sizeof(LetterRange) + bytes;
-}
-
-char* map_shared_file(std::uint64_t begin, std::uint64_t bytes) {
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                    Link::get().shared_file(), static_cast<off_t>(begin));
-  return at == MAP_FAILED ? nullptr : static_cast<char*>(at);
+void end_unmapped() {
+  std::fputs("flopcast: error: shared memory cannot be mapped (see ulimit -v)\n", stderr);
+  std::_Exit(3);
 }
 
 }  // namespace
@@ -45,55 +32,26 @@ std::uint64_t chain_key(std::string_view group, int from, int to) {
 
 // --- the shared file ----------------------------------------------------------------------------
 
-Post::Post() : outboxes_(kOutboxes, nullptr) {
-  char* const at = map_shared_file(kDirectoryBegin, sizeof(Directory));
-  directory_ = reinterpret_cast<Directory*>(at);
-  own_ = Link::get().shared().outboxes.fetch_add(1);
-  if (own_ >= kOutboxes) fresh_ = kOutboxBytes;
-}
+Post::Post() : Outboxes(Link::get().shared_file(), Link::get().shared(), end_unmapped) {}
 
 Post& Post::get() {
   static Post* const post = new Post;  // letters are read while processes end
   return *post;
 }
 
-char* Post::outbox(std::uint64_t index) {
-  char*& known = outboxes_[index];
-  if (!known) known = map_shared_file((index + 1) * kOutboxBytes, kOutboxBytes);
-  if (!known) {
-    std::fputs("flopcast: error: shared memory cannot be mapped (see ulimit -v)\n", stderr);
-    std::_Exit(3);
+void Post::tell_of(std::uint64_t key, LetterPlace place) {
+  Common& common = Link::get().shared();
+  if (!common.machines.are_several()) return;
+  Posted& mine = posted(own());
+  const std::uint32_t at = mine.written.load(std::memory_order_relaxed);
+  for (std::uint32_t read = mine.read.load(std::memory_order_acquire);
+       at - read == Posted::kLetters; read = mine.read.load(std::memory_order_acquire)) {
+    common.bell.ring();
+    futex_wait(mine.read, read);
+    Link::get().end_if_cut(true);
   }
-  return known;
-}
-
-LetterPlace Post::take(std::size_t bytes, std::size_t ranges) {
-  const unsigned power = power_for(room_of(bytes, ranges));
-  std::vector<LetterPlace>& free = free_[power];
-  if (!free.empty()) {
-    const LetterPlace place = free.back();
-    free.pop_back();
-    return place;
-  }
-  const std::uint64_t room = std::uint64_t{1} << power;
-  if (room > kOutboxBytes - fresh_ || !outbox(own_)) return 0;
-  const LetterPlace place = (own_ + 1) * kOutboxBytes + fresh_;
-  fresh_ += room;
-  return place;
-}
-
-void Post::give_back(LetterPlace place) {
-  const Letter& old = letter(place);
-  free_[power_for(room_of(old.bytes, old.ranges))].push_back(place);
-}
-
-Letter& Post::letter(LetterPlace place) {
-  return *reinterpret_cast<Letter*>(outbox(place / kOutboxBytes - 1) + place % kOutboxBytes);
-}
-
-std::atomic<LetterPlace>* Post::first_of(std::uint64_t key) {
-  Directory::Entry* const entry = directory_ ? directory_->find(key) : nullptr;
-  return entry ? &entry->first : nullptr;
+  mine.notes[at % Posted::kLetters] = {key, place};
+  mine.written.store(at + 1, std::memory_order_seq_cst);
 }
 
 // --- chains -------------------------------------------------------------------------------------
@@ -113,7 +71,9 @@ void Writer::put(const void* bytes, std::size_t size, std::span<const LetterRang
   if (place == 0) return;
   Letter& letter = post.letter(place);
   letter.next.store(0, std::memory_order_relaxed);
-  letter.readers.store(readers, std::memory_order_relaxed);
+  // Who takes it to other machines holds it until those have read it, too.
+  const bool is_taken = Link::get().common().machines.are_several();
+  letter.readers.store(readers + (is_taken ? 1 : 0), std::memory_order_relaxed);
   letter.ranges = static_cast<std::uint32_t>(valid.size());
   letter.bytes = size;
   std::copy(valid.begin(), valid.end(), Post::ranges_of(letter));
@@ -122,6 +82,7 @@ void Writer::put(const void* bytes, std::size_t size, std::span<const LetterRang
       places_.empty() ? post.first_of(key_) : &post.letter(places_.back()).next;
   if (link) link->store(place, std::memory_order_release);
   places_.push_back(place);
+  post.tell_of(key_, place);
 }
 
 bool Writer::clean(bool over) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "live/wire/mail.h"
+#include "live/wire/outboxes.h"
 
 namespace flopcast::live {
 
@@ -19,32 +19,14 @@ inline constexpr int kEverybody = -1;
 std::uint64_t chain_key(std::string_view group, int from, int to);
 
 /// All letters of this process. Not for several threads at once.
-class Post {
+class Post : public Outboxes {
  public:
   static Post& get();
-
-  /// Room of the own outbox for a letter of so many bytes and ranges; 0 if there is none left.
-  LetterPlace take(std::size_t bytes, std::size_t ranges);
-  /// A letter that nobody reads any more.
-  void give_back(LetterPlace place);
-  Letter& letter(LetterPlace place);
-  static LetterRange* ranges_of(Letter& letter) {
-    return reinterpret_cast<LetterRange*>(&letter + 1);
-  }
-  static std::byte* bytes_of(Letter& letter) {
-    return reinterpret_cast<std::byte*>(ranges_of(letter) + letter.ranges);
-  }
-  std::atomic<LetterPlace>* first_of(std::uint64_t key);
+  /// A letter of the own outbox is hung on its chain: whoever takes letters to other machines is told of it.
+  void tell_of(std::uint64_t key, LetterPlace place);
 
  private:
   Post();
-  char* outbox(std::uint64_t index);
-
-  Directory* directory_ = nullptr;
-  std::uint64_t own_ = 0;              ///< index of the own outbox
-  std::uint64_t fresh_ = 64;           ///< begin of what was never used; 0 is nowhere
-  std::vector<char*> outboxes_;        ///< mapped so far, by index
-  std::vector<LetterPlace> free_[64];  ///< by power of two
 };
 
 /// The writer's end of a chain.

@@ -33,7 +33,7 @@ constexpr auto kLookAgainAfter = std::chrono::milliseconds(10);
 /// Whether a variable is what another launcher, which started this program as one of its processes, has said of that
 /// process. The processes of the run are none of that launcher's: they would take its numbers for their own.
 bool is_of_outer_launcher(const std::string& name) {
-  static const std::map<std::string, std::string> torchrun = rank_environment(0, 1, 1, 0);
+  static const std::map<std::string, std::string> torchrun = rank_environment(0, 1, 1, {}, 0);
   if (name.starts_with("TORCHELASTIC_") || torchrun.contains(name))
     return std::getenv("TORCHELASTIC_RUN_ID") != nullptr;
   return name.starts_with("OMPI_COMM_WORLD_") || name == "PMI_RANK" || name == "PMI_SIZE" ||
@@ -242,7 +242,7 @@ Launcher::~Launcher() {
 
 std::map<std::string, std::string> rank_environment(std::uint32_t rank, std::uint32_t ranks,
                                                     std::uint32_t ranks_of_node,
-                                                    std::uint16_t port) {
+                                                    const std::string& master, std::uint16_t port) {
   const std::uint32_t local = std::min(ranks, ranks_of_node);
   const auto text = [](std::uint32_t number) { return std::to_string(number); };
   return {{"RANK", text(rank)},
@@ -254,7 +254,7 @@ std::map<std::string, std::string> rank_environment(std::uint32_t rank, std::uin
           {"ROLE_RANK", text(rank)},
           {"ROLE_WORLD_SIZE", text(ranks)},
           {"ROLE_NAME", "default"},
-          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_ADDR", master},
           {"MASTER_PORT", text(port)},
           {"TORCHELASTIC_RUN_ID", "flopcast"},
           {"TORCHELASTIC_RESTART_COUNT", "0"},
@@ -263,18 +263,19 @@ std::map<std::string, std::string> rank_environment(std::uint32_t rank, std::uin
 
 std::map<std::string, std::string> launcher_environment(std::uint32_t node, std::uint32_t nodes,
                                                         std::uint32_t ranks_of_node,
+                                                        const std::string& master,
                                                         std::uint16_t port) {
   const auto text = [](std::uint32_t number) { return std::to_string(number); };
   return {{"PET_NNODES", text(nodes)},
           {"PET_NODE_RANK", text(node)},
           {"PET_NPROC_PER_NODE", text(ranks_of_node)},
-          {"PET_MASTER_ADDR", "127.0.0.1"},
+          {"PET_MASTER_ADDR", master},
           {"PET_MASTER_PORT", text(port)},
           {"NODE_RANK", text(node)},
           {"NNODES", text(nodes)},
           {"SLURM_NODEID", text(node)},
           {"SLURM_NNODES", text(nodes)},
-          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_ADDR", master},
           {"MASTER_PORT", text(port)}};
 }
 

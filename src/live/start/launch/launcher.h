@@ -90,14 +90,15 @@ class Launcher {
   std::vector<Ending> endings_;
 };
 
-/// torchrun's environment for a rank of a run on one machine that stands for `nodes` of them.
+/// torchrun's environment for a rank. @param master address of the machine of the first one
 std::map<std::string, std::string> rank_environment(std::uint32_t rank, std::uint32_t ranks,
                                                     std::uint32_t ranks_of_node,
-                                                    std::uint16_t port);
+                                                    const std::string& master, std::uint16_t port);
 /// What a launcher of others is told of the node that it runs on: the settings of torchrun, as its own variables give
 /// them, and the node's number as Slurm and common scripts have it.
 std::map<std::string, std::string> launcher_environment(std::uint32_t node, std::uint32_t nodes,
                                                         std::uint32_t ranks_of_node,
+                                                        const std::string& master,
                                                         std::uint16_t port);
 /// A port of the loopback interface that nobody uses now.
 Result<std::uint16_t> free_port();

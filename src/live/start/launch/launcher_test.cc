@@ -59,7 +59,7 @@ TEST(LiveLauncherThreads, SetsTheEnvironmentOverTheCallers) {
   Launcher launcher;
   Command command =
       shell("echo $RANK $LOCAL_RANK $WORLD_SIZE $GROUP_RANK > " + (folder / "said").string());
-  command.environment = rank_environment(11, 16, 8, 1234);
+  command.environment = rank_environment(11, 16, 8, "127.0.0.1", 1234);
   EXPECT_FALSE(launcher.start(command));
   all_ended(launcher);
   EXPECT_EQ(test::read_text(folder / "said"), "11 3 16 1\n");

@@ -73,6 +73,14 @@ TEST_F(LiveOutputsThreads, StreamsStayApartAndTheLastLineIsKept) {
   EXPECT_EQ(outputs_->last_line(0), "");
 }
 
+TEST_F(LiveOutputsThreads, WhatWasJustWrittenIsTheLastLine) {
+  for (int i = 0; i < 500; ++i) {
+    const std::string line = "line " + std::to_string(i);
+    say(1, 1, line + "\n");
+    ASSERT_EQ(outputs_->last_line(1), line);
+  }
+}
+
 TEST_F(LiveOutputsThreads, WhatALibraryRemarksOnIsNoReason) {
   say(0, 1, "[rank1]: ValueError: no\n[rank1]:[W1129 02:03:47.004 Group.cpp:170] not finalized\n");
   say(1, 1, "[W1129 02:03:47.004 Group.cpp:170] alone\n");

@@ -9,6 +9,7 @@ and hears lines "started RANK PID" and "ended RANK STATUS" on the descriptor `re
 `python3 script arguments` would: as __main__, with its folder first on sys.path."""
 
 import ast
+import atexit
 import contextlib
 import fcntl
 import functools
@@ -22,6 +23,7 @@ import sys
 import threading
 import types
 import warnings
+import weakref
 
 
 def die_with_parent() -> None:
@@ -151,33 +153,66 @@ def freeze() -> None:
     gc.freeze()
 
 
-class FreezeBefore:
-    """Freezes what is there when one of these modules is about to be imported. Their bindings look at a process's end for
-    what is left of them, and report it; a collection that passes over what is frozen leaves much."""
+class Ending:
+    """How a rank ends: as the interpreter does it, but that what was there before the rank was is left alone. Looking
+    through it took most of the time of the end, and copied the pages that ranks share."""
 
-    NAMES = frozenset({"triton"})
-    came = False
+    def __init__(self) -> None:
+        self.shared = set()  #: modules
+        self.status = None  #: of the process, less than 0: by this signal; None: it is no rank
+        atexit.register(self.end)  # before anybody: it is called after all others
 
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if not cls.came and name in cls.NAMES:
-            cls.came = True
-            freeze()
-        return None  # others find it
+    def become_rank(self) -> None:
+        self.shared.update(sys.modules)
+
+    def note(self, error) -> None:
+        """What the script ended with."""
+        if error is None:
+            self.status = 0
+        elif isinstance(error, SystemExit):
+            code = error.code
+            self.status = 0 if code is None else code & 0xFF if isinstance(code, int) else 1
+        else:
+            self.status = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+
+    def end(self) -> None:
+        """The last of what is called at the end."""
+        if self.status is None:
+            return
+        self.forget_modules()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        import ctypes
+
+        ctypes.CDLL(None).fflush(None)
+        if self.status < 0:
+            signal.signal(-self.status, signal.SIG_DFL)
+            os.kill(os.getpid(), -self.status)
+        os._exit(self.status)
+
+    def forget_modules(self) -> None:
+        """The rank's modules go: workers and files end with the objects that have them."""
+        own = [name for name in reversed(sys.modules) if name == "__main__" or name not in self.shared]
+        left = [weakref.ref(sys.modules[name]) for name in own if isinstance(sys.modules[name], types.ModuleType)]
+        for name in own:
+            sys.modules[name] = None
+        atexit._clear()  # all were called, and they hold what they are from
+        gc.collect()
+        for module in left:
+            names = vars(module()) if module() is not None else {}
+            for name in [name for name in names if name != "__builtins__"]:
+                names[name] = None
+        gc.collect()
 
 
 def serve(request: dict) -> dict:
     """Forks the ranks and waits for them. Returns in each rank: what it is."""
     gc.disable()
-    sys.meta_path.insert(0, FreezeBefore)
     load(request)
-    sys.meta_path.remove(FreezeBefore)
     if "triton.runtime" in sys.modules:
         compile_once()
-    if FreezeBefore.came:
-        gc.collect()
-    else:
-        freeze()
+    freeze()
     gc.enable()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
@@ -223,7 +258,7 @@ def without_this_file(kind, error, trace) -> None:
     sys.__excepthook__(kind, error.with_traceback(trace), trace)
 
 
-def start() -> tuple:
+def start(ending: Ending) -> tuple:
     """In each rank: the code of the script, and the module that it runs in."""
     with os.fdopen(int(sys.argv[1]), encoding="utf-8") as file:
         request = json.load(file)
@@ -234,11 +269,22 @@ def start() -> tuple:
     sys.argv[:] = [script, *request["arguments"]]
     sys.excepthook = without_this_file
     module = main_module(script)
+    ending.become_rank()
     with open(script, "rb") as file:
         source = file.read()
     return source, script, module
 
 
+def main() -> None:
+    ending = Ending()
+    source, script, module = start(ending)
+    try:
+        exec(compile(source, script, "exec", dont_inherit=True), module.__dict__)
+    except BaseException as error:
+        ending.note(error)
+        raise
+    ending.note(None)
+
+
 if __name__ == "__main__":
-    _source, _script, _module = start()
-    exec(compile(_source, _script, "exec", dont_inherit=True), _module.__dict__)
+    main()
