@@ -228,7 +228,8 @@ std::optional<Diagnostic> join_live(const LiveRequest& request, const Catalog& c
 /// Times a captured run again, without its program: the times of a run on that cluster, bit for bit, where the program does
 /// not decide by how long things take (LiveReport::resolved counts what it asked of that). Memory is that of the run. Errors:
 /// those of the file and of the cluster; a cluster with too few chips, or whose chips have too little memory (kTooLarge);
-/// ranks that would wait for each other for ever.
+/// one on which ranks of a folded run that stood for others would not be like them (kNoAnswer); ranks that would wait for each
+/// other for ever.
 Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& catalog);
 
 /// Whether a file begins as those that resolve_live() takes.

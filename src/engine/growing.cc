@@ -72,8 +72,12 @@ struct GrowingRun::State {
   std::uint32_t free_link = kNoLink;
   std::vector<GrowingTask> worklist;
   std::vector<GrowingTask> started;  ///< of those that end later, not told yet
-  /// With its start: to compare two hardly ever reads them.
-  using Given = std::pair<Time, GrowingTask>;
+  /// With its start and its rank: to compare two hardly ever reads them, though ranks do the same at the same time.
+  struct Given {
+    Time at;
+    GrowingTask task = 0;
+    std::int32_t rank = 0;
+  };
   std::vector<Given> to_give;  ///< settled, not given yet: a heap, the earliest first
   std::set<std::pair<Time, GrowingTask>> open;  ///< by start: those whose end is not known
 
@@ -91,12 +95,17 @@ struct GrowingRun::State {
     const Time at = node(a).start.at, bt = node(b).start.at;
     return at != bt ? at < bt : key(a) < key(b);
   }
-  /// For heaps, whose front is the greatest.
-  auto heap_order() const {
+  auto in_order() const {
     return [this](const Given& a, const Given& b) {
-      return a.first != b.first ? a.first > b.first : before(b.second, a.second);
+      if (a.at != b.at) return a.at < b.at;
+      return a.rank != b.rank ? a.rank < b.rank : before(a.task, b.task);
     };
   }
+  /// For heaps, whose front is the greatest.
+  auto heap_order() const {
+    return [order = in_order()](const Given& a, const Given& b) { return order(b, a); };
+  }
+  std::vector<Given> take_before(Time before);
 
   GrowingTask make(const NewTask& task);
   void put_at_end(const NewTask& task, GrowingTask id);
@@ -212,7 +221,7 @@ void GrowingRun::State::settle(GrowingTask task, Time end) {
   n.settled = true;
   --unsettled;
   worklist.push_back(task);
-  to_give.emplace_back(n.start.at, task);
+  to_give.push_back({n.start.at, task, tracks[n.processor].processor.rank});
   std::push_heap(to_give.begin(), to_give.end(), heap_order());
 }
 
@@ -282,16 +291,34 @@ GrowingTask GrowingRun::cause(GrowingTask task) const { return state_->node(task
 void GrowingRun::keep(GrowingTask task) { ++state_->node(task).references; }
 void GrowingRun::let_go(GrowingTask task) { state_->let_go(task); }
 
+/// In order. A few are taken off the heap; where that is a good part of all, the others are sorted.
+std::vector<GrowingRun::State::Given> GrowingRun::State::take_before(Time before) {
+  constexpr std::size_t kGoodPart = 16;
+  const std::size_t few = to_give.size() / kGoodPart;
+  std::vector<Given> taken;
+  while (!to_give.empty() && to_give.front().at < before && taken.size() <= few) {
+    std::pop_heap(to_give.begin(), to_give.end(), heap_order());
+    taken.push_back(to_give.back());
+    to_give.pop_back();
+  }
+  if (to_give.empty() || !(to_give.front().at < before)) return taken;
+  const auto others = std::partition(to_give.begin(), to_give.end(),
+                                     [before](const Given& one) { return !(one.at < before); });
+  std::sort(others, to_give.end(), in_order());
+  taken.insert(taken.end(), others, to_give.end());
+  to_give.erase(others, to_give.end());
+  std::make_heap(to_give.begin(), to_give.end(), heap_order());
+  return taken;
+}
+
 std::vector<SettledTask> GrowingRun::take_settled(Time before) {
   State& s = *state_;
   if (!s.open.empty() && before != Time::max()) before = std::min(before, s.open.begin()->first);
   std::vector<SettledTask> given;
-  while (!s.to_give.empty() && s.to_give.front().first < before) {
-    std::pop_heap(s.to_give.begin(), s.to_give.end(), s.heap_order());
-    const GrowingTask task = s.to_give.back().second;
-    s.to_give.pop_back();
-    const Node& n = s.node(task);
-    given.push_back({task, n.processor, n.kind, n.name, n.note, n.start.at, n.end, n.start.cause});
+  for (const State::Given& one : s.take_before(before)) {
+    const Node& n = s.node(one.task);
+    given.push_back(
+        {one.task, n.processor, n.kind, n.name, n.note, n.start.at, n.end, n.start.cause});
   }
   // Only now: those that are left were compared with them.
   for (const SettledTask& one : given) s.let_go(one.task);

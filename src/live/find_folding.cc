@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "live/fold/places.h"
 #include "live/fold/plan.h"
 #include "live/fold/scout.h"
 
@@ -32,7 +33,7 @@ class Scouting {
     Folding alone;
     alone.alone = true;
     LiveRun run(request_, observer_, cluster_, std::move(*work), layout_, alone, ranks);
-    run.watch({&scout, {}, [&] { return scout.enough(ranks.size()); }});
+    run.watch({&scout, {}, [&] { return scout.enough(ranks.size()); }, {}});
     if (auto problem = run.start(cluster_, catalog_)) return *problem;
     if (auto problem = run.drive()) return *problem;
     std::vector<Scouted> all = scout.take();
@@ -49,18 +50,6 @@ class Scouting {
   Layout layout_;
   Trails trails_;
 };
-
-/// Whether messages between different nodes may meet on a link that is no node's own. On switches, and on fat trees and rails
-/// with as much bandwidth above as below, they hardly do.
-bool shares_tiers(const Cluster& cluster) {
-  const auto joins = [](const Level& level) {
-    const bool is_tree = level.fabric == FabricKind::kSwitch ||
-                         level.fabric == FabricKind::kFatTree || level.fabric == FabricKind::kRail;
-    return !is_tree || level.oversubscription > 1;
-  };
-  return cluster.graph ||
-         std::any_of(cluster.levels.begin() + cluster.node_levels, cluster.levels.end(), joins);
-}
 
 }  // namespace
 
@@ -101,6 +90,12 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
   Folding folding = plan->folding();
   if (!folding.folds())
     tell("--fold: no rank of this program stands for another, so all ranks run" + why);
+  if (const std::string unlike =
+          unlike_places(folding, cluster, devices_of_node(request, cluster, layout));
+      !unlike.empty()) {
+    tell("--fold: " + unlike + ", so all ranks run");
+    return Folding();
+  }
   folding.shares_tiers = shares_tiers(cluster);
   return folding;
 }

@@ -56,6 +56,12 @@ Result<Layout> layout_of(const LiveRequest& request, const Cluster& cluster) {
   return layout;
 }
 
+std::uint32_t devices_of_node(const LiveRequest& request, const Cluster& cluster,
+                              const Layout& layout) {
+  const bool as_cluster = request.nodes == 0 && !request.launches;
+  return as_cluster ? cluster.chips_per_node() : std::max(layout.of_node(), 1U);
+}
+
 HostProcesses::HostProcesses(const LiveRequest& request, Layout layout, const Folding& folding,
                              const std::vector<std::int32_t>& ranks)
     : request_(request), layout_(layout), folding_(folding), launches_(request.launches) {

@@ -24,6 +24,9 @@ struct Layout {
 };
 /// Errors: more ranks than chips, ranks that do not fill the nodes, nodes that do not spread over the machines evenly.
 Result<Layout> layout_of(const LiveRequest& request, const Cluster& cluster);
+/// Devices of a node, as programs see it: those of the cluster's where nothing else is asked for.
+std::uint32_t devices_of_node(const LiveRequest& request, const Cluster& cluster,
+                              const Layout& layout);
 
 /// How processes of several machines find each other.
 struct Neighbourhood {

@@ -47,15 +47,14 @@ Result<LiveReport> run_folded(const LiveRequest& request, const Catalog& catalog
   std::optional<Witness> witness;
   if (folding.folds()) {
     witness.emplace(folding);
-    run.watch({&*witness, [&witness] { return witness->problem(); }, {}});
+    run.watch({&*witness,
+               [&witness] { return witness->problem(); },
+               {},
+               [&witness] { return witness->problem_at_end(); }});
   }
   if (auto problem = run.start(cluster, catalog)) return *problem;
   if (auto problem = run.drive()) return *problem;
-  Result<LiveReport> report = run.report();
-  if (witness && report && report->status == 0 && !report->stopped) {
-    if (auto problem = witness->problem_at_end()) return *problem;
-  }
-  return report;
+  return run.report();
 }
 
 }  // namespace

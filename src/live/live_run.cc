@@ -8,6 +8,7 @@
 
 #include "live/engine/host/costs.h"
 #include "live/engine/pricing/device_facts.h"
+#include "live/fold/plan.h"
 #include "live/machine_group.h"
 #include "live/wire/ranks.h"
 
@@ -58,22 +59,6 @@ void add_remarks(const std::vector<std::string>& more, std::vector<std::string>&
   all.erase(std::unique(all.begin(), all.end()), all.end());
 }
 
-/// Ranks of a folded run by who is like whom.
-std::vector<LiveAlike> alike_in(const Folding& folding) {
-  std::vector<std::vector<std::int32_t>> alike, there;
-  for (std::size_t rank = 0; rank < folding.alike.size(); ++rank) {
-    const std::size_t number = folding.alike[rank];
-    alike.resize(std::max(alike.size(), number + 1));
-    there.resize(alike.size());
-    alike[number].push_back(static_cast<std::int32_t>(rank));
-    if (folding.there[rank]) there[number].push_back(static_cast<std::int32_t>(rank));
-  }
-  std::vector<LiveAlike> all;
-  for (std::size_t number = 0; number < alike.size(); ++number)
-    all.push_back({text_of_ranks(alike[number]), text_of_ranks(there[number])});
-  return all;
-}
-
 }  // namespace
 
 LiveRun::LiveRun(const LiveRequest& request, const LiveObserver& observer, const Cluster& cluster,
@@ -85,7 +70,8 @@ LiveRun::LiveRun(const LiveRequest& request, const LiveObserver& observer, const
       ranks_(std::move(ranks)),
       work_(std::move(work)),
       session_(work_, host_times(request_.host)),
-      teller_(cluster, request.cluster, request.timeline) {
+      teller_(cluster, request.cluster, request.timeline,
+              static_cast<std::uint32_t>(folding_.alike.size())) {
   session_.set_folding(folding_);
 }
 
@@ -99,29 +85,29 @@ void LiveRun::watch(LiveWatch watch) {
 std::optional<Diagnostic> LiveRun::start_capture(const Cluster& cluster,
                                                  const MachineFacts& machine) {
   if (request_.capture.empty()) return std::nullopt;
-  auto writer = CaptureWriter::create(request_.capture,
-                                      {.cluster = request_.cluster,
-                                       .chip = cluster.chip.name,
-                                       .ranks = layout_.ranks,
-                                       .chips_per_node = machine.devices,
-                                       .memory_bytes = machine.device.memory_bytes,
-                                       .host = request_.host.toml("what this run's host takes"),
-                                       .operators = request_.operators.string(),
-                                       .host_factor = request_.host_factor});
+  auto writer = CaptureWriter::create(
+      request_.capture, {.cluster = request_.cluster,
+                         .chip = cluster.chip.name,
+                         .ranks = layout_.ranks,
+                         .chips_per_node = machine.devices,
+                         .memory_bytes = machine.device.memory_bytes,
+                         .host = request_.host.toml("what this run's host takes"),
+                         .operators = request_.operators.string(),
+                         .host_factor = request_.host_factor,
+                         .nodes_as_cluster = request_.nodes == 0 && !request_.launches,
+                         .folding = folding_});
   if (!writer) return writer.error();
   capture_ = std::move(*writer);
-  session_.set_listener(capture_.get());
+  session_.add_listener(capture_.get());
   return std::nullopt;
 }
 
 std::optional<Diagnostic> LiveRun::start(const Cluster& cluster, const Catalog& catalog) {
   MachineFacts machine{.device = device_facts(cluster, catalog),
-                       .devices = std::max(layout_.of_node(), 1U),
+                       .devices = devices_of_node(request_, cluster, layout_),
                        .chips = layout_.ranks,
                        .start_ns = request_.start_ns,
                        .host_factor = request_.host_factor};
-  if (request_.nodes == 0 && !request_.launches)
-    machine.devices = static_cast<std::uint32_t>(cluster.chips_per_node());
   if (machine.start_ns == 0) {
     machine.start_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                            std::chrono::system_clock::now().time_since_epoch())
@@ -287,6 +273,9 @@ std::optional<Diagnostic> LiveRun::drive() {
 
 Result<LiveReport> LiveRun::report() {
   session_.advance();  // what is under way ends, though nobody waits for it
+  if (watch_.problem_at_end && !failure_ && !stopped_) {
+    if (auto problem = watch_.problem_at_end()) return *problem;
+  }
   teller_.take(session_, Time::max());
   LiveReport report = teller_.report(work_, session_);
   report.cluster = request_.cluster;

@@ -26,6 +26,8 @@ struct LiveWatch {
   std::function<std::optional<Diagnostic>()>
       problem;                   ///< what is wrong with it; empty: nothing ever is
   std::function<bool()> enough;  ///< its end need not be waited for; empty: it is
+  std::function<std::optional<Diagnostic>()>
+      problem_at_end;  ///< of a run that has ended well; empty: nothing ever is
 };
 
 /// A process has ended, on whichever machine.
@@ -46,7 +48,7 @@ class LiveRun {
   /// Until its processes have ended, or are told to.
   std::optional<Diagnostic> drive();
   Result<LiveReport> report();
-  /// In place of a capture.
+  /// Before it starts.
   void watch(LiveWatch watch);
 
  private:

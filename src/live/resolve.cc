@@ -13,12 +13,19 @@
 #include "live/engine/host/costs.h"
 #include "live/engine/pricing/cluster_work.h"
 #include "live/engine/pricing/device_facts.h"
+#include "live/fold/places.h"
+#include "live/fold/plan.h"
 
 namespace flopcast {
 
 using namespace live;  // the room's own names
 
 namespace {
+
+/// Devices that a node has for a fresh run there.
+std::uint32_t node_of(const CaptureFacts& facts, const Cluster& cluster) {
+  return facts.nodes_as_cluster ? cluster.chips_per_node() : std::max(facts.chips_per_node, 1U);
+}
 
 std::string bytes_text(std::uint64_t bytes) {
   return short_bytes(static_cast<std::int64_t>(bytes));
@@ -28,6 +35,20 @@ std::string bytes_text(std::uint64_t bytes) {
 std::optional<Diagnostic> misfit(const Capture& capture, const Cluster& cluster,
                                  const std::string& label) {
   const auto chips = static_cast<std::uint64_t>(cluster.chips());
+  const Folding& folding = capture.facts.folding;
+  if (folding.alike.size() > chips) {
+    return usage_error("--on",
+                       fmt::format("the run has {} ranks, and {} has {} chips",
+                                   folding.alike.size(), label, chips),
+                       "name a larger cluster");
+  }
+  if (const std::string unlike = unlike_places(folding, cluster, node_of(capture.facts, cluster));
+      !unlike.empty()) {
+    return Diagnostic{
+        ErrorCode::kNoAnswer, label,
+        "ranks that stood for others are not like them here: " + unlike,
+        "run the script itself on that cluster, or name one whose nodes hold as many chips"};
+  }
   for (const CapturedRow& row : capture.rows) {
     const bool is_process = row.kind == CapturedRow::Kind::kProcess;
     if (!is_process || row.rank < 0 || static_cast<std::uint64_t>(row.rank) < chips) continue;
@@ -64,7 +85,8 @@ std::vector<std::string> seen_otherwise(const CaptureFacts& facts, const Cluster
                               bytes_text(facts.memory_bytes), bytes_text(memory)));
   }
   const auto per_node = static_cast<std::uint32_t>(cluster.chips_per_node());
-  if (facts.chips_per_node != per_node && facts.ranks > std::min(facts.chips_per_node, per_node)) {
+  if (facts.nodes_as_cluster && facts.chips_per_node != per_node &&
+      facts.ranks > std::min(facts.chips_per_node, per_node)) {
     all.push_back(fmt::format("the program saw {} chips a node, and would see {} here",
                               facts.chips_per_node, per_node));
   }
@@ -108,7 +130,12 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   if (!work) return work.error();
   Session session(*work, host_times(*host));
   session.set_node(facts.chips_per_node);
-  RunReporter reporter(*cluster, label, request.timeline);
+  session.set_chips_of_node(node_of(facts, *cluster));
+  Folding folding = facts.folding;
+  folding.shares_tiers = shares_tiers(*cluster);
+  session.set_folding(std::move(folding));
+  RunReporter reporter(*cluster, label, request.timeline,
+                       static_cast<std::uint32_t>(facts.folding.alike.size()));
   const Result<Retold> retold =
       retell(*capture, session, [&] { reporter.take(session, session.horizon()); });
   // Where a transfer has no price, all wait for it.
@@ -126,6 +153,8 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   report.tainted_where = ending.tainted_where;
   report.values_end = ending.values_end;
   report.assumed = ending.assumed;
+  report.of_ranks = facts.ranks;
+  report.folded = alike_in(facts.folding);
   report.host_spread = facts.host_factor == 0 ? host->spread : 0;
   for (LiveRank& rank : report.ranks) {
     const auto same = std::find_if(ending.ranks.begin(), ending.ranks.end(),

@@ -125,9 +125,14 @@ using Namer = std::function<Named(std::size_t, std::uint64_t)>;
 
 inline Named of_all(std::size_t, std::uint64_t) { return {"id", ""}; }
 
+/// A process of the script is lost when it has said so many of its records, though it waits for an answer.
+struct Killed {
+  std::size_t line = ~std::size_t{0}, after = 0;
+};
+
 /// Ranks speak in any order; what was written is heard before anybody is answered.
 inline Announced play(const Script& script, Session& session, std::mt19937& random,
-                      const Namer& name_of = of_all) {
+                      const Namer& name_of = of_all, const Killed& killed = {}) {
   std::vector<std::size_t> at(script.size(), 0);
   std::vector<std::uint32_t> said(script.size(), 0);
   std::vector<bool> waits(script.size(), false);
@@ -153,6 +158,10 @@ inline Announced play(const Script& script, Session& session, std::mt19937& rand
       }
       record.number = said[r]++;
       RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, record, named.id));
+      if (r == killed.line && at[r] == killed.after) {
+        at[r] = script[r].size();
+        waits[r] = false;
+      }
       if (at[r] == script[r].size() && !waits[r]) session.lose(static_cast<std::uint32_t>(r));
     }
     const bool answer = speak.empty() || random() % 3 == 0;

@@ -46,10 +46,6 @@ std::optional<Diagnostic> check(const RunCommand& command) {
     return usage_error("--sweep", "times the run again from a file, and none is named",
                        "name one with --capture");
   }
-  if (command.fold != "off" && !command.files.capture.empty()) {
-    return usage_error("--capture", "keeps the calls of every rank, and --fold leaves ranks out",
-                       "leave one of the two out");
-  }
   for (const std::string& cluster : command.sweep) {
     if (const Result<Cluster> known = Catalog::builtin().cluster(cluster); !known)
       return known.error();

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "live/wire/ranks.h"
+
 namespace flopcast::live {
 namespace {
 
@@ -101,6 +103,21 @@ bool agree(const Scouted* a, const Scouted* b) {
 }
 
 }  // namespace
+
+std::vector<LiveAlike> alike_in(const Folding& folding) {
+  std::vector<std::vector<std::int32_t>> alike, there;
+  for (std::size_t rank = 0; rank < folding.alike.size(); ++rank) {
+    const std::size_t number = folding.alike[rank];
+    alike.resize(std::max(alike.size(), number + 1));
+    there.resize(alike.size());
+    alike[number].push_back(static_cast<std::int32_t>(rank));
+    if (folding.there[rank]) there[number].push_back(static_cast<std::int32_t>(rank));
+  }
+  std::vector<LiveAlike> all;
+  for (std::size_t number = 0; number < alike.size(); ++number)
+    all.push_back({text_of_ranks(alike[number]), text_of_ranks(there[number])});
+  return all;
+}
 
 Result<FoldPlan> FoldPlan::make(std::uint32_t ranks, const Scouted& leader, Fold fold) {
   FoldPlan plan(ranks);

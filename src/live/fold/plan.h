@@ -18,6 +18,9 @@ struct Family {
   std::string what;  ///< what for, as the program says it
 };
 
+/// As a run's report has it.
+std::vector<LiveAlike> alike_in(const Folding& folding);
+
 /// Ranks that send to each other alone are not alike; those that do everything together are.
 class FoldPlan {
  public:

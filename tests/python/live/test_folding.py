@@ -1,7 +1,12 @@
 """Folded runs: ranks that are alike stand for each other, and what is said of those that are there does not change."""
 
+import gzip
 import json
+import os
 from pathlib import Path
+from random import Random
+
+import pytest
 
 SCRIPT = Path(__file__).with_name("folding_script.py")
 TWO_NODES = ("--nodes-as", 2, "--start", 1_750_000_000)
@@ -112,9 +117,50 @@ def test_a_rank_that_stands_for_others_and_is_killed_ends_the_run(live, tmp_path
 
 def read(path):
     try:
-        return path.read_text()
+        return path.read_text(errors="replace")
     except OSError:
         return ""  # has ended
+
+
+KILLED_ANYWHERE = f"""
+import os, runpy, signal, sys
+import torch
+victim, left = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+def count(frame, event, argument):
+    global left
+    left -= event == "call"
+    if left == 0:
+        kill()
+is_victim = int(os.environ["RANK"]) == victim and os.environ["FLOPCAST_LIVE_FOLD"] != "alone"
+if is_victim:
+    sys.setprofile(count)
+runpy.run_path({str(SCRIPT)!r}, run_name="__main__")
+if is_victim:
+    kill()
+"""
+
+
+def left_in_shared_memory(before):
+    """What is new there and nobody has open."""
+    used = "".join(read(path) for path in Path("/proc").glob("[0-9]*/maps"))
+    return [path.name for path in Path("/dev/shm").iterdir() if path.name not in before and path.name not in used]
+
+
+def test_a_rank_that_is_killed_at_any_moment_ends_the_run_and_leaves_nothing(live, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(KILLED_ANYWHERE)
+    random = Random(39)
+    for moment in (3.0, 4.5):
+        victim, calls = random.choice((0, 2, 3)), int(10 ** random.uniform(0, moment))
+        before = {path.name for path in Path("/dev/shm").iterdir()}
+        mark = f"killed-{os.getpid()}-{victim}-{calls}"
+        done = live.run("--fold", "auto", *TWO_NODES, script, victim, calls, "ddp", 1, -1, ranks=4, expect=137, env={"FLOPCAST_TEST_MARK": mark})
+        assert f"rank {victim} was ended by signal 9" in done.stderr, (victim, calls)
+        left = [path for path in Path("/proc").glob("[0-9]*/environ") if mark in read(path)]
+        assert left == [], (victim, calls)
+        assert left_in_shared_memory(before) == [], (victim, calls)
 
 
 TRAINS_NOTHING = """
@@ -133,9 +179,28 @@ def test_where_the_first_rank_shows_too_little_all_run(live, tmp_path):
     assert {"0", "1"} <= set(done.stdout.splitlines())
 
 
-def test_a_folded_run_is_not_captured(live, tmp_path):
-    done = live.run("--fold", "auto", "--capture", tmp_path / "run.fccap", SCRIPT, "ddp", 1, -1, ranks=8, expect=2)
-    assert "--capture" in done.stderr and "--fold" in done.stderr
+def test_a_folded_run_is_kept_and_timed_on_other_clusters(live, tmp_path):
+    """To the bit on its own; c10d asks whether collectives are done, once more or less often on a slower network."""
+    kept = tmp_path / "run.fccap"
+    words = ("--fold", "auto", SCRIPT, "fsdp", 2, -1)
+    _, folded, ranks = of_ranks(live, tmp_path, 8, "--capture", kept, *words)
+    here = live.resolve(tmp_path, "dgx-h100")
+    told = here.pop("resolved")
+    assert told["differs"] == 0 and told["assumed"] == []
+    assert {**here, "resolved": None} == folded
+    live.asked("resolve", kept, "--recording", tmp_path / "run")
+    worlds = {}
+    for path in (tmp_path / "run").glob("rank*.json.gz"):
+        info = json.loads(gzip.decompress(path.read_bytes()))["distributedInfo"]
+        worlds[info["rank"]] = info["world_size"]
+    assert worlds == dict.fromkeys(ranks, 8)
+    slower = "dgx-h100, node.bandwidth 100GB/s"
+    live.run("--json", tmp_path / "there.json", *TWO_NODES, *words, ranks=8, on=slower)
+    there = json.loads((tmp_path / "there.json").read_text())
+    again = live.resolve(tmp_path, slower)
+    assert again["folded"] == there["folded"] == folded["folded"]
+    assert again["virtual_s"] == pytest.approx(there["virtual_s"], rel=2e-3)
+    assert again["virtual_s"] > here["virtual_s"]
 
 
 def test_stages_whose_pairs_have_communicators_of_their_own_fold(live):

@@ -20,11 +20,12 @@ std::vector<LiveCoverage> listed(const std::map<std::string, Coverage>& by_name)
 
 }  // namespace
 
-RunReporter::RunReporter(const Cluster& cluster, std::string label, bool timeline)
+RunReporter::RunReporter(const Cluster& cluster, std::string label, bool timeline,
+                         std::uint32_t world)
     : label_(std::move(label)) {
   if (!timeline) return;
-  timeline_ = std::make_shared<TimelineWriter>(cluster.chip.name,
-                                               static_cast<std::int32_t>(cluster.chip.cores));
+  timeline_ = std::make_shared<TimelineWriter>(
+      cluster.chip.name, static_cast<std::int32_t>(cluster.chip.cores), world);
 }
 
 void RunReporter::take(Session& session, Time before) {

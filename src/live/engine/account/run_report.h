@@ -14,7 +14,8 @@ class RunReporter {
  public:
   /// @param label of the run: its cluster, as asked for
   /// @param timeline whether every task is kept
-  RunReporter(const Cluster& cluster, std::string label, bool timeline);
+  /// @param world as TimelineWriter's
+  RunReporter(const Cluster& cluster, std::string label, bool timeline, std::uint32_t world);
 
   /// Takes what is settled before that time.
   void take(Session& session, Time before);

@@ -145,8 +145,8 @@ std::string_view copy_name(const TaskNote& note) {
 
 }  // namespace
 
-TimelineWriter::TimelineWriter(std::string gpu, std::int32_t cores)
-    : gpu_(std::move(gpu)), cores_(cores) {}
+TimelineWriter::TimelineWriter(std::string gpu, std::int32_t cores, std::uint32_t world)
+    : gpu_(std::move(gpu)), cores_(cores), world_(world) {}
 
 std::uint32_t TimelineWriter::track_of(Rank& rank, Processor::Kind kind, std::int64_t id) {
   const auto found = std::find(rank.track_ids.begin(), rank.track_ids.end(), std::pair(kind, id));
@@ -321,7 +321,7 @@ Result<TraceSet> TimelineWriter::traces(const std::string& label,
     Trace& trace = set.traces.emplace_back();
     trace.path = fmt::format("rank{}", number);
     trace.rank = number;
-    trace.world_size = static_cast<std::int32_t>(ranks_.size());
+    trace.world_size = static_cast<std::int32_t>(world_ > 0 ? world_ : ranks_.size());
     trace.backend = "nccl";
     trace.clock_step = Time::from_ns(1);
     trace.devices.push_back({0, gpu_, cores_, 0});

@@ -19,7 +19,8 @@ namespace flopcast::live {
 class TimelineWriter {
  public:
   /// @param gpu name of the GPUs
-  explicit TimelineWriter(std::string gpu, std::int32_t cores);
+  /// @param world ranks of a run of which not all are there; 0: those that do anything
+  TimelineWriter(std::string gpu, std::int32_t cores, std::uint32_t world = 0);
   /// @param group ranks that communicate: "0,1"
   void add(const ToldTask& told, const Processor& on, std::string_view name,
            std::string_view group);
@@ -63,6 +64,7 @@ class TimelineWriter {
 
   std::string gpu_;
   std::int32_t cores_ = 0;
+  std::uint32_t world_ = 0;
   StringTable names_;  ///< of rows
   BlockFile file_;
   std::map<std::int32_t, Rank> ranks_;

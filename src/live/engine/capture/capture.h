@@ -29,6 +29,9 @@ struct CaptureFacts {
   std::string host;                ///< HostTable::toml()
   std::string operators;           ///< file of the user's own; empty: none
   double host_factor = 0;          ///< of measured host time; 0: it was modelled
+  bool nodes_as_cluster = true;    ///< programs saw nodes of the cluster; false: as asked for
+  Folding
+      folding{};  ///< who of the ranks was there; its shares_tiers is the cluster's, and not kept
 };
 
 /// A row: a record, or one of what follows acts.

@@ -27,6 +27,7 @@ FUZZ_TARGET(data, size) {
   if (!capture) return 0;
   PlainWork work;
   Session session(work);
+  session.set_folding(capture->facts.folding);
   (void)retell(*capture, session, [] {});
   return 0;
 }

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "live/engine/capture/resolve.h"
+#include "support/mesh_program.h"
 #include "support/plain_work.h"
 #include "support/session_script.h"
 #include "support/temporary_folder.h"
@@ -70,8 +72,9 @@ CaptureFacts any_facts() {
 /// The session says what it hears to a file.
 class Capturing {
  public:
-  explicit Capturing(Session& session) : session_(session) {
-    auto writer = CaptureWriter::create(path(), any_facts());
+  explicit Capturing(Session& session, const CaptureFacts& facts = any_facts())
+      : session_(session) {
+    auto writer = CaptureWriter::create(path(), facts);
     RC_ASSERT(static_cast<bool>(writer));
     writer_ = std::move(*writer);
     session_.set_listener(writer_.get());
@@ -135,6 +138,108 @@ RC_GTEST_PROP(LiveCaptureProperty, OnOtherWorkItIsAFreshRunThere, ()) {
   play(script, fresh, random);
   RC_ASSERT(static_cast<bool>(retell(*capture, again, [] {})));
   RC_ASSERT(tasks_of(again) == tasks_of(fresh));
+}
+
+CaptureFacts facts_of(const Folding& folding) {
+  CaptureFacts facts = any_facts();
+  facts.ranks = static_cast<std::uint32_t>(folding.alike.size());
+  facts.folding = folding;
+  return facts;
+}
+
+/// A folded run, kept.
+Result<Capture> capture_of(const MeshProgram& program, const Folding& folding, Session& session,
+                           std::mt19937& random) {
+  session.set_folding(folding);
+  Capturing capturing(session, facts_of(folding));
+  MeshPlay(program, folding).run(session, random);
+  return parse_capture(capturing.bytes(), "run.fccap");
+}
+
+RC_GTEST_PROP(LiveCaptureProperty, AFoldedRunToldAgainIsItBitForBit, ()) {
+  const MeshProgram program;
+  const Folding folding = program.folding();
+  std::mt19937 random(*rc::gen::arbitrary<unsigned>());
+  PlainWork work, same;
+  Session session(work, kTimes), again(same, kTimes);
+  const Result<Capture> capture = capture_of(program, folding, session, random);
+  RC_ASSERT(static_cast<bool>(capture));
+  again.set_folding(capture->facts.folding);
+  const Result<Retold> retold = retell(*capture, again, [] {});
+  RC_ASSERT(static_cast<bool>(retold));
+  RC_ASSERT(retold->differs == 0u);
+  RC_ASSERT(tasks_of(again) == tasks_of(session));
+}
+
+RC_GTEST_PROP(LiveCaptureProperty, AFoldedRunOnOtherWorkIsAFreshFoldedRunThere, ()) {
+  const MeshProgram program;
+  const Folding folding = program.folding();
+  const std::int64_t slower = pick<std::int64_t>(2, 50);
+  std::mt19937 random(*rc::gen::arbitrary<unsigned>());
+  PlainWork work;
+  Session session(work, kTimes);
+  const Result<Capture> capture = capture_of(program, folding, session, random);
+  RC_ASSERT(static_cast<bool>(capture));
+  SlowerWork slow(slower), slow_too(slower);
+  Session fresh(slow, kTimes), again(slow_too, kTimes);
+  fresh.set_folding(folding);
+  MeshPlay(program, folding).run(fresh, random);
+  again.set_folding(capture->facts.folding);
+  RC_ASSERT(static_cast<bool>(retell(*capture, again, [] {})));
+  RC_ASSERT(tasks_of(again) == tasks_of(fresh));
+}
+
+/// Kept with that folding, though ranks 0 and 3 have come.
+Result<Capture> kept_as(const Folding& folding) {
+  PlainWork work;
+  Session session(work, kTimes);
+  Capturing capturing(session, facts_of(folding));
+  for (const std::int32_t rank : {0, 3}) session.add_process(rank);
+  return parse_capture(capturing.bytes(), "run.fccap");
+}
+
+TEST(LiveCapture, KeepsWhoIsAlikeAndWhoIsThere) {
+  Folding folding = of_one_kind(4, {0, 3});
+  folding.families = {{{0, 1}, {2, 3}}, {{0, 2}, {1, 3}}};
+  const Result<Capture> capture = kept_as(folding);
+  ASSERT_TRUE(capture);
+  EXPECT_EQ(capture->facts.folding.alike, folding.alike);
+  EXPECT_EQ(capture->facts.folding.there, folding.there);
+  EXPECT_EQ(capture->facts.folding.families, folding.families);
+}
+
+TEST(LiveCapture, RanksThatCannotStandForOthersAreRefused) {
+  const auto refused = [](const std::function<void(Folding&)>& damage) {
+    Folding folding = of_one_kind(4, {0, 3});
+    folding.families = {{{0, 1}, {2, 3}}};
+    damage(folding);
+    const Result<Capture> capture = kept_as(folding);
+    ASSERT_FALSE(capture);
+    EXPECT_NE(capture.error().text().find("of ranks that are alike what cannot be"),
+              std::string::npos);
+  };
+  refused([](Folding& folding) { folding.there[3] = false; });       // it has come
+  refused([](Folding& folding) { folding.alike[1] = 1; });           // nobody is there for it
+  refused([](Folding& folding) { folding.families[0][0][1] = 4; });  // no rank of the run
+  refused([](Folding& folding) { folding.families[0][0][1] = 3; });  // in two groups of a family
+  refused([](Folding& folding) { folding.families[0].clear(); });
+}
+
+TEST(LiveCapture, TheOlderFormatOfWholeRunsIsRead) {
+  PlainWork work;
+  Session session(work, kTimes);
+  Capturing capturing(session);
+  session.add_process(0);
+  std::string bytes = capturing.bytes();
+  ASSERT_EQ(bytes.substr(0, 8), "FCCAP002");
+  bytes[7] = '1';
+  const Result<Capture> older = parse_capture(bytes, "run.fccap");
+  ASSERT_TRUE(older);
+  EXPECT_EQ(older->rows.size(), 1u);
+  bytes[7] = '3';
+  const Result<Capture> newer = parse_capture(bytes, "run.fccap");
+  ASSERT_FALSE(newer);
+  EXPECT_NE(newer.error().text().find("of another version"), std::string::npos);
 }
 
 TEST(LiveCapture, AQuestionThatWouldBeAnsweredOtherwiseIsCounted) {

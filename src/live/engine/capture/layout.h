@@ -10,8 +10,9 @@
 
 namespace flopcast::live {
 
-/// The digits are the version of the format.
-inline constexpr std::string_view kCaptureMagic = "FCCAP001";
+/// The digits are the version of the format. The older one, of whole runs alone, says less in its first block.
+inline constexpr std::string_view kCaptureMagic = "FCCAP002";
+inline constexpr std::string_view kOlderMagic = "FCCAP001";
 
 /// Rows of a block: as many as a column holds at most, halved.
 inline constexpr std::size_t kRowsOfBlock = std::size_t{1} << 16;
@@ -56,6 +57,9 @@ enum class Fact : protozero::pbf_tag_type {
   kHost,
   kHostFactor,
   kOperators,
+  kNodesAsCluster,
+  kFolding,  ///< text_of(Folding); a whole run has none
+  kFamily,   ///< text_of_groups
 };
 
 /// How it ended, in the last block.

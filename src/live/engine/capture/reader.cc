@@ -1,6 +1,7 @@
 // A capture read back: whatever its bytes are, it is one or it is refused.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <limits>
@@ -11,12 +12,16 @@
 #include "base/pack/columns.h"
 #include "live/engine/capture/capture.h"
 #include "live/engine/capture/layout.h"
+#include "live/wire/ranks.h"
 
 namespace flopcast::live {
 namespace {
 
 using protozero::pbf_reader;
 using Columns = std::array<std::vector<std::uint64_t>, kColumns>;
+
+/// Ranks in families, all together: a damaged file does not fill the memory.
+constexpr std::size_t kMostNamed = 8 * kMostRanks;
 
 constexpr std::string_view kHint = "name a file of `flopcast run --capture`";
 
@@ -25,9 +30,9 @@ class Reader {
   Reader(std::string_view bytes, const std::string& where) : bytes_(bytes), where_(where) {}
 
   Result<Capture> read() {
-    if (!bytes_.starts_with(kCaptureMagic)) {
-      const bool older = bytes_.starts_with(kCaptureMagic.substr(0, 5));
-      return wrong(older ? "is a capture of another version" : "is no capture of a run");
+    if (!bytes_.starts_with(kCaptureMagic) && !bytes_.starts_with(kOlderMagic)) {
+      const bool other = bytes_.starts_with(kCaptureMagic.substr(0, 5));
+      return wrong(other ? "is a capture of another version" : "is no capture of a run");
     }
     at_ = kCaptureMagic.size();
     while (at_ < bytes_.size()) {
@@ -43,6 +48,7 @@ class Reader {
       at_ += 4 + size;
     }
     if (!ended_) return damaged("ends before the run does");
+    if (!take_folding()) return damaged("says of ranks that are alike what cannot be");
     return std::move(capture_);
   }
 
@@ -120,6 +126,15 @@ class Reader {
       case Fact::kOperators:
         facts.operators = in.get_string();
         break;
+      case Fact::kNodesAsCluster:
+        facts.nodes_as_cluster = in.get_bool();
+        break;
+      case Fact::kFolding:
+        folding_ = in.get_string();
+        break;
+      case Fact::kFamily:
+        families_.push_back(in.get_string());
+        break;
       default:
         in.skip();
     }
@@ -178,6 +193,28 @@ class Reader {
     }
   }
 
+  /// Whoever came is a rank that is there.
+  bool take_folding() {
+    if (folding_.empty()) return families_.empty();
+    const std::size_t ranks = capture_.facts.ranks;
+    std::optional<Folding> folding =
+        ranks <= kMostRanks ? folding_of(folding_, ranks) : std::nullopt;
+    if (!folding) return false;
+    std::size_t named = 0;
+    for (const std::string& text : families_) {
+      auto family = groups_of_text(text, ranks);
+      named += ranks;
+      if (!family || named > kMostNamed) return false;
+      folding->families.push_back(std::move(*family));
+    }
+    capture_.facts.folding = std::move(*folding);
+    return std::all_of(capture_.rows.begin(), capture_.rows.end(), [&](const CapturedRow& row) {
+      if (row.kind != CapturedRow::Kind::kProcess) return true;
+      const auto rank = static_cast<std::size_t>(row.rank);
+      return rank < ranks && capture_.facts.folding.there[rank];
+    });
+  }
+
   /// What it names has to be there.
   bool take_row(const Columns& columns, std::size_t at) {
     const auto value = [&](Column column) {
@@ -227,6 +264,8 @@ class Reader {
   std::size_t at_ = 0;
   std::uint32_t processes_ = 0;
   bool ended_ = false;
+  std::string folding_;                // its text; empty: a whole run
+  std::vector<std::string> families_;  // theirs
   Capture capture_;
 };
 

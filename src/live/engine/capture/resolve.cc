@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace flopcast::live {
@@ -69,12 +68,17 @@ class Teller {
     bool main_speaks = false;         ///< its first thread says anything
     std::vector<std::uint32_t> rows;  ///< of its records, in order
     std::size_t first = 0;            ///< that is not told
-    std::unordered_map<std::uint32_t, Thread> threads;
+    std::vector<Thread> threads;      ///< by number; one that says nothing may have no place
+    Thread& thread(std::uint32_t number) {
+      if (number >= threads.size()) threads.resize(number + 1);
+      return threads[number];
+    }
   };
 
   void arrange() {
     const auto count = static_cast<std::uint32_t>(capture_.rows.size());
     is_told_.assign(count, 0);
+    stops_.assign(count, 0);
     next_.assign(count, kNone);
     std::unordered_map<std::uint64_t, std::uint32_t> last;  // row, by process and thread
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -91,7 +95,7 @@ class Teller {
         ++rows_;
       } else if (row.kind == CapturedRow::Kind::kStopped) {
         const auto before = last.find(thread);
-        if (before != last.end()) stops_.insert(before->second);
+        if (before != last.end()) stops_[before->second] = 1;
       } else if (row.kind == CapturedRow::Kind::kAnswer) {
         const auto asked = last.find(thread);
         if (asked != last.end()) answers_[asked->second] = i;
@@ -135,27 +139,27 @@ class Teller {
   /// Whether its thread may have written it by now.
   bool may_be_told(Process& process, std::uint32_t row) {
     const CapturedRow& what = capture_.rows[row];
-    const Thread& thread = process.threads[what.thread];
+    const Thread& thread = process.thread(what.thread);
     const bool is_woken = what.record.act == Act::kWoken;
     if (thread.waits && !(is_woken && thread.idles)) return false;
     if (!is_woken && what.record.act != Act::kThreadStart) return true;
-    const auto waker = process.threads.find(static_cast<std::uint32_t>(what.record.word[0]));
-    const std::uint32_t records = waker == process.threads.end() ? 0 : waker->second.told;
+    const std::uint64_t waker = what.record.word[0];
+    const std::uint32_t records = waker < process.threads.size() ? process.threads[waker].told : 0;
     return records >= what.record.word[1];
   }
 
   /// What came from outside came after all that had been heard before it.
-  bool came_in_time(const Process& process, std::uint32_t row) const {
+  bool came_in_time(Process& process, std::uint32_t row) const {
     const CapturedRow& what = capture_.rows[row];
-    const auto thread = process.threads.find(what.thread);
-    const bool unheard = thread != process.threads.end() && stops_.contains(thread->second.last);
+    const std::uint32_t last = process.thread(what.thread).last;
+    const bool unheard = last != kNone && stops_[last] != 0;
     return (!unheard && !woken_from_outside(what.record)) || all_before_ >= row;
   }
 
   std::optional<Diagnostic> tell_row(Process& process, std::uint32_t row) {
     const CapturedRow& what = capture_.rows[row];
     const Record record = without_question(what.record);
-    Thread& thread = process.threads[what.thread];
+    Thread& thread = process.thread(what.thread);
     is_told_[row] = 1;
     ++told_;
     ++thread.told;
@@ -172,13 +176,13 @@ class Teller {
   /// A thread that goes on only when it is woken, or no more, holds nobody up.
   void runs_on(const CapturedRow& what, std::uint32_t row) {
     const std::uint32_t next = next_[row];
-    if (stops_.contains(row)) return session_.stand_still(what.process, what.thread, true);
+    if (stops_[row] != 0) return session_.stand_still(what.process, what.thread, true);
     if (next == kNone || capture_.rows[next].record.act == Act::kWoken)
       session_.stand_still(what.process, what.thread);
   }
 
   void take(const SessionAnswer& answer) {
-    Thread& thread = processes_[answer.process].threads[answer.thread];
+    Thread& thread = processes_[answer.process].thread(answer.thread);
     thread.waits = thread.idles = false;
     if (thread.last == kNone) return;
     compare(thread.last, answer);
@@ -227,8 +231,7 @@ class Teller {
   std::vector<std::uint8_t> is_told_;                         ///< by row
   std::vector<std::uint32_t> next_;                           ///< row of the same thread, by row
   std::unordered_map<std::uint32_t, std::uint32_t> answers_;  ///< row of the answer, by row
-  std::unordered_set<std::uint32_t>
-      stops_;  ///< rows after which their thread stopped without a word
+  std::vector<std::uint8_t> stops_;  ///< by row: its thread stopped after it without a word
   std::size_t rows_ = 0, told_ = 0;
   std::uint32_t there_ = 0;     ///< processes that have come
   std::size_t all_before_ = 0;  ///< all records before this row are told

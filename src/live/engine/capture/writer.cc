@@ -30,6 +30,11 @@ std::string facts_block(const CaptureFacts& facts) {
   out.add_string(tag(Fact::kHost), facts.host);
   out.add_double(tag(Fact::kHostFactor), facts.host_factor);
   out.add_string(tag(Fact::kOperators), facts.operators);
+  out.add_bool(tag(Fact::kNodesAsCluster), facts.nodes_as_cluster);
+  if (facts.folding.alike.empty()) return bytes;
+  out.add_string(tag(Fact::kFolding), text_of(facts.folding));
+  for (const auto& family : facts.folding.families)
+    out.add_string(tag(Fact::kFamily), text_of_groups(family));
   return bytes;
 }
 

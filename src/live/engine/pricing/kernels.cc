@@ -355,24 +355,34 @@ KernelPrices::Price KernelPrices::price_of(std::string_view signature,
 }
 
 Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
-  const auto [found, first] = prices_.try_emplace({std::string(signature), threads});
+  const auto [found, first] = prices_.try_emplace({signatures_.intern(signature), threads});
   Price& price = found->second;
-  if (first) price = price_of(signature, threads);
-  if (price.rule) matched_.insert(price.rule);
+  if (first) {
+    price = price_of(signature, threads);
+    begin_to_count(price);
+  }
   const auto count = [&price](Coverage& coverage) {
     ++coverage.kernels;
     coverage.time = sum_on_clock(coverage.time, price.time);
   };
-  count(by_basis_[price.basis]);
-  count(by_name_[price.name]);
-  if (price.unknown) {
-    Unknown& unknown =
-        unknown_[price.lack.empty() ? price.name : price.name + " (" + price.lack + ")"];
+  count(*price.of_basis);
+  count(*price.of_name);
+  if (price.of_unknown) {
+    Unknown& unknown = *price.of_unknown;
     count(unknown.priced);
     unknown.bytes += static_cast<std::uint64_t>(price.behind);
     unknown.floor = sum_on_clock(unknown.floor, price.floor);
   }
   return price.time;
+}
+
+void KernelPrices::begin_to_count(Price& price) {
+  if (price.rule) matched_.insert(price.rule);
+  price.of_basis = &by_basis_[price.basis];
+  price.of_name = &by_name_[price.name];
+  if (price.unknown)
+    price.of_unknown =
+        &unknown_[price.lack.empty() ? price.name : price.name + " (" + price.lack + ")"];
 }
 
 std::vector<std::string> KernelPrices::unmatched() const {

@@ -20,6 +20,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "flopcast/machine.h"
@@ -102,7 +104,19 @@ class KernelPrices {
     Time floor;            ///< for those
     std::string lack = {};
     const std::string* rule = nullptr;
+    // Where its kernels count.
+    Coverage *of_basis = nullptr, *of_name = nullptr;
+    Unknown* of_unknown = nullptr;
   };
+  /// A signature by its number, and the threads of its grid.
+  using Key = std::pair<std::uint32_t, std::uint64_t>;
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const {
+      const std::uint64_t mixed = (key.second << 32 ^ key.second ^ key.first) * 0x9e3779b97f4a7c15U;
+      return mixed ^ mixed >> 32;
+    }
+  };
+  void begin_to_count(Price& price);
   Price price_of(std::string_view signature, std::uint64_t threads) const;
   KernelTime time_of(const Signature& read, std::string_view signature) const;
   KernelTime attention(const Attention& kernel, std::string_view signature) const;
@@ -114,7 +128,8 @@ class KernelPrices {
   Conditions conditions_;
   OperatorTable table_;
   std::set<const std::string*> matched_;
-  std::map<std::pair<std::string, std::uint64_t>, Price> prices_;
+  StringTable signatures_;
+  std::unordered_map<Key, Price, KeyHash> prices_;
   std::map<std::string, Coverage> by_basis_, by_name_;
   std::map<std::string, Unknown> unknown_;
 };

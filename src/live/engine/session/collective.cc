@@ -229,7 +229,7 @@ std::uint32_t Session::State::ranks_of(const std::vector<CallKey>& calls) {
 /// its transfers have.
 std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& thread,
                                                       const Record& record, std::string_view line) {
-  const std::string_view name = word_for(op_of(record.word[1]));
+  const std::uint32_t name = names.intern(word_for(op_of(record.word[1])));
   thread.group_call.push_back(record);
   const bool last = thread.group_call.size() >= calls_together(record);
   Record launch = record;
@@ -237,9 +237,9 @@ std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& 
   const GrowingTask call = call_of(thread, launch, name);
   if (!last) return std::nullopt;
   Stream& stream = stream_of(process, record.device, record.stream);
-  const GrowingTask arrival = on_stream(process, record.device, stream, call,
-                                        {stream.track, TaskKind::kArrival, names.intern(name)});
-  NewTask task{stream.track, TaskKind::kTransfer, names.intern(name)};
+  const GrowingTask arrival =
+      on_stream(process, record.device, stream, call, {stream.track, TaskKind::kArrival, name});
+  NewTask task{stream.track, TaskKind::kTransfer, name};
   TaskNote note;
   note.act = Act::kCollective;
   note.device = record.device;

@@ -132,18 +132,20 @@ std::string Session::State::deadlock() const {
     std::vector<std::int32_t> missing = groups[key.group].ranks;
     for (const Splitting::Part& part : splitting.parts) std::erase(missing, part.chip);
     keep_there(missing);
+    for (const std::int32_t rank : missing) missed[rank] = true;
     text += fmt::format("split of communicator {} of {}; {} never called it\n", key.group,
                         ranks_in_words(groups[key.group].ranks), ranks_in_words(missing));
   }
   for (std::size_t index = 0; index < groups.size(); ++index) {
     const std::vector<std::int32_t>& ranks = groups[index].ranks;
-    std::vector<std::int32_t> came;
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (groups[index].come[rank]) came.push_back(ranks[rank]);
-    }
+    std::vector<std::int32_t> came, missing;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+      (groups[index].come[rank] ? came : missing).push_back(ranks[rank]);
     if (came.empty() || came.size() == groups[index].there) continue;
     text += fmt::format("communicator {} of {} ranks is made by {} alone\n", index, ranks.size(),
                         ranks_in_words(came));
+    keep_there(missing);
+    for (const std::int32_t rank : missing) missed[rank] = true;
   }
   for (const Process& process : processes) {
     for (const auto& [number, thread] : process.threads) {

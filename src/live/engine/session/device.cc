@@ -54,7 +54,7 @@ std::vector<GrowingTask> Session::State::ends_of_device(const Process& process,
 }
 
 /// The call that put work on a stream. What a graph holds was put there by the graph's launch.
-GrowingTask Session::State::call_of(Thread& thread, const Record& record, std::string_view name,
+GrowingTask Session::State::call_of(Thread& thread, const Record& record, std::uint32_t name,
                                     const RecordedEvent& event) {
   if ((record.flags & kOfGraph) != 0 && thread.last != kNoGrowingTask) return thread.last;
   return host_task(thread, record, TaskKind::kLaunch, name, {}, event);
@@ -94,13 +94,13 @@ Time Session::State::slowed(Process& process, Time alone) const {
 void Session::State::put(Process& process, Thread& thread, const Record& record,
                          std::string_view signature) {
   const bool kernel = record.act == Act::kKernel;
-  const GrowingTask call = call_of(thread, record, signature);
+  const std::uint32_t name = names.intern(signature);
+  const GrowingTask call = call_of(thread, record, name);
   Stream& stream = stream_of(process, record.device, record.stream);
   const Time duration = kernel ? slowed(process, work.kernel(record, signature))
                         : record.act == Act::kHostWork ? times.host_function
                                                        : work.copy(record);
-  NewTask task{stream.track, kernel ? TaskKind::kCompute : TaskKind::kCopy, names.intern(signature),
-               duration};
+  NewTask task{stream.track, kernel ? TaskKind::kCompute : TaskKind::kCopy, name, duration};
   task.note = note_of(record, call);
   const GrowingTask made = on_stream(process, record.device, stream, call, task);
   if (record.act != Act::kHostWork) runs_on_chip(process, record.device, made, kernel);
@@ -115,7 +115,7 @@ void Session::State::put(Process& process, Thread& thread, const Record& record,
 }
 
 void Session::State::record_event(Process& process, Thread& thread, const Record& record) {
-  const GrowingTask call = call_of(thread, record, "record event");
+  const GrowingTask call = call_of(thread, record, names.intern("record event"));
   Stream& stream = stream_of(process, record.device, record.stream);
   const NewTask task{stream.track, TaskKind::kEvent, names.intern("event")};
   const GrowingTask made = on_stream(process, record.device, stream, call, task);
@@ -129,7 +129,7 @@ void Session::State::record_event(Process& process, Thread& thread, const Record
 void Session::State::stream_waits(Process& process, Thread& thread, const Record& record) {
   const auto found = process.events.find(record.word[0]);
   const RecordedEvent event = found == process.events.end() ? RecordedEvent() : found->second;
-  call_of(thread, record, "stream waits for event", event);
+  call_of(thread, record, names.intern("stream waits for event"), event);
   if (event.task == kNoGrowingTask) return;  // never recorded: nothing to wait for
   run.keep(event.task);
   stream_of(process, record.device, record.stream)

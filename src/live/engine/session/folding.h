@@ -1,8 +1,11 @@
 // Folded runs: of ranks that make the same calls at the same times, a few are there and stand for the others.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flopcast::live {
@@ -22,12 +25,14 @@ struct Folding {
   bool shares_tiers = false;
 
   bool folds() const { return alone || !alike.empty(); }
+  /// Who is no rank of the run, or is not known, is nobody that another stands for.
   bool is_there(std::int32_t rank) const {
-    return alike.empty() || there[static_cast<std::size_t>(rank)];
+    const auto at = static_cast<std::size_t>(rank);
+    return at >= there.size() || there[at];
   }
   bool are_alike(std::int32_t a, std::int32_t b) const {
-    return !alike.empty() &&
-           alike[static_cast<std::size_t>(a)] == alike[static_cast<std::size_t>(b)];
+    const auto one = static_cast<std::size_t>(a), other = static_cast<std::size_t>(b);
+    return std::max(one, other) < alike.size() && alike[one] == alike[other];
   }
 };
 
@@ -38,5 +43,14 @@ std::vector<std::vector<std::int32_t>> images_of(const Folding& folding,
 
 /// As processes are told of it (standin/nccl/members.h).
 std::string text_of(const Folding& folding);
+/// What such a text says of a run of so many ranks. None where it is none, or leaves a rank out, or has it twice, or has ranks
+/// of which nobody is there.
+std::optional<Folding> folding_of(std::string_view text, std::size_t ranks);
+
+/// A family: "0-3|4-7".
+std::string text_of_groups(const std::vector<std::vector<std::int32_t>>& groups);
+/// None where it is no such text, or its groups are no family of a run of so many ranks.
+std::optional<std::vector<std::vector<std::int32_t>>> groups_of_text(std::string_view text,
+                                                                     std::size_t ranks);
 
 }  // namespace flopcast::live

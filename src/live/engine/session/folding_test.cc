@@ -1,15 +1,19 @@
 #include "live/engine/session/folding.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "live/wire/ranks.h"
+#include "support/mesh_program.h"
 #include "support/plain_work.h"
 #include "support/session_script.h"
 
@@ -17,15 +21,6 @@ namespace flopcast::live {
 namespace {
 
 using namespace test;  // scripts
-
-/// All ranks alike.
-Folding of_one_kind(std::size_t ranks, const std::vector<std::int32_t>& there) {
-  Folding folding;
-  folding.alike.assign(ranks, 0);
-  folding.there.assign(ranks, false);
-  for (const std::int32_t rank : there) folding.there[static_cast<std::size_t>(rank)] = true;
-  return folding;
-}
 
 TEST(LiveFolding, AbsentGroupsOfTheSameNodesTransferWithThoseThatAreThere) {
   // Data is parallel over two nodes of four; of each node the first and the last rank are there.
@@ -46,12 +41,39 @@ TEST(LiveFolding, GroupsOfAnotherKindOrWithinANodeHaveNoImages) {
   EXPECT_TRUE(images_of(folding, {0, 1}, 4).empty());
 }
 
+TEST(LiveFolding, AGroupOfWhichNobodyIsThereBringsNoOthers) {
+  Folding folding = of_one_kind(6, {0, 5});
+  folding.alike = {0, 0, 0, 0, 1, 1};
+  folding.families = {{{1, 4}}};
+  EXPECT_TRUE(images_of(folding, {1, 4}, 2).empty());
+}
+
 TEST(LiveFolding, ProcessesAreToldWhoIsThereAndWhoIsAlike) {
   Folding folding = of_one_kind(6, {0, 2, 5});
   folding.alike = {0, 1, 1, 1, 1, 1};
   EXPECT_EQ(text_of(folding), "0,2,5|0|1-5");
   folding.alone = true;
   EXPECT_EQ(text_of(folding), "alone");
+}
+
+TEST(LiveFolding, WhatProcessesAreToldIsReadBack) {
+  const std::optional<Folding> folding = folding_of("0,2,5|0|1-5", 6);
+  ASSERT_TRUE(folding);
+  EXPECT_EQ(text_of(*folding), "0,2,5|0|1-5");
+  EXPECT_EQ(folding->alike, (std::vector<std::uint32_t>{0, 1, 1, 1, 1, 1}));
+  EXPECT_TRUE(folding->is_there(5) && !folding->is_there(1));
+  for (const std::string_view text :
+       {"", "alone", "0,2,5", "0,2,5|", "0,2,5|0|1-4", "0,2,5|0|1-6", "0,2,5|0,1|1-5", "0|0|1-5",
+        "0,6|0|1-5", "0,2,5||0|1-5", "0,2,5|0|1-5|x", "0,0|0-5"})
+    EXPECT_FALSE(folding_of(text, 6)) << text;
+}
+
+TEST(LiveFolding, GroupsAreReadBack) {
+  const std::vector<std::vector<std::int32_t>> groups{{0, 2}, {1, 3}};
+  EXPECT_EQ(text_of_groups(groups), "0,2|1,3");
+  EXPECT_EQ(groups_of_text("0,2|1,3", 4), groups);
+  for (const std::string_view text : {"", "0,2|", "0,2|2,3", "0,2|1,4", "0-|1"})
+    EXPECT_FALSE(groups_of_text(text, 4)) << text;
 }
 
 TEST(LiveFolding, ACommunicatorOfRanksThatTheRunHasNotIsRefused) {
@@ -115,209 +137,50 @@ RC_GTEST_PROP(LiveFoldingProperty, RanksThatAreThereAreToldWhatTheyWouldBeIfAllW
     RC_ASSERT(found[one] == expected[static_cast<std::size_t>(there[one])]);
 }
 
-/// Programs need some length to show anything: of their first cases, too.
-template <class Number>
-Number pick(Number from, Number to) {
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<Number>(from, to));
+/// What those who are there are told, in an order of their own.
+std::map<std::int32_t, Announced::value_type> told_of(const MeshProgram& program,
+                                                      const Folding& who, std::mt19937& random) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.set_folding(who);
+  return MeshPlay(program, who).run(session, random);
 }
-
-/// A program of any mesh of stages, data and tensors: what its ranks do in the groups of its dimensions, and between stages.
-class MeshProgram {
- public:
-  static constexpr std::uint64_t kWorld = 77;
-
-  MeshProgram() {
-    sizes_ = {pick<std::size_t>(1, 4), pick<std::size_t>(1, 5), pick<std::size_t>(1, 4)};
-    if (ranks() < 2) sizes_[kData] = 2;
-    script_.resize(ranks());
-    calls_.resize(ranks());
-    for (std::uint64_t group = kWorld; group <= kWorld + 3; ++group) make(group);
-    for (int n = pick(1, 30); n > 0; --n) step();
-    for (auto& one : script_) one.push_back(wait_device());
-  }
-
-  std::size_t ranks() const { return sizes_[0] * sizes_[1] * sizes_[2]; }
-  std::vector<Record> of(std::int32_t rank) const {
-    return script_[static_cast<std::size_t>(rank)];
-  }
-  /// Communicators are named by their dimension and their first rank.
-  Named named(std::int32_t rank, std::uint64_t group) const {
-    const std::vector<std::int32_t> members = group_of(group, static_cast<std::size_t>(rank));
-    return {std::to_string(group) + "." + std::to_string(members.front()), text_of_ranks(members)};
-  }
-  /// Stages are alike; of data and tensors some are there, and of each group the first.
-  Folding folding() const {
-    Folding folding = of_one_kind(ranks(), {0});
-    for (std::size_t rank = 0; rank < ranks(); ++rank)
-      folding.alike[rank] = static_cast<std::uint32_t>(place(rank, kStage));
-    for (std::size_t data = 0; data < sizes_[kData]; ++data) {
-      for (std::size_t tensor = 0; tensor < sizes_[kTensor]; ++tensor) {
-        if (data + tensor > 0 && pick(0, 3) > 0) continue;
-        for (std::size_t stage = 0; stage < sizes_[kStage]; ++stage) {
-          for (const std::size_t d : {std::size_t{0}, data}) {
-            for (const std::size_t t : {std::size_t{0}, tensor})
-              folding.there[number(stage, d, t)] = true;
-          }
-        }
-      }
-    }
-    return folding;
-  }
-
- private:
-  enum Dimension { kStage, kData, kTensor };
-
-  std::size_t number(std::size_t stage, std::size_t data, std::size_t tensor) const {
-    return (stage * sizes_[kData] + data) * sizes_[kTensor] + tensor;
-  }
-  std::size_t place(std::size_t rank, Dimension in) const {
-    const std::size_t step = in == kStage  ? sizes_[kData] * sizes_[kTensor]
-                             : in == kData ? sizes_[kTensor]
-                                           : 1;
-    return rank / step % sizes_[in];
-  }
-  std::vector<std::int32_t> group_of(std::uint64_t group, std::size_t rank) const {
-    std::vector<std::int32_t> members;
-    for (std::size_t other = 0; other < ranks(); ++other) {
-      bool is_in = true;
-      for (const Dimension in : {kStage, kData, kTensor})
-        is_in = is_in && (group == kWorld || group == kWorld + 1 + in ||
-                          place(other, in) == place(rank, in));
-      if (is_in) members.push_back(static_cast<std::int32_t>(other));
-    }
-    return members;
-  }
-
-  void make(std::uint64_t group) {
-    for (std::size_t rank = 0; rank < ranks(); ++rank) {
-      const std::vector<std::int32_t> members = group_of(group, rank);
-      if (members.size() < 2) return;
-      const auto own = std::find(members.begin(), members.end(), rank) - members.begin();
-      Record record = communicator(static_cast<std::uint64_t>(own), members.size());
-      record.word[0] = group;
-      script_[rank].push_back(record);
-      record = wait_group();
-      record.word[0] = group;
-      script_[rank].push_back(record);
-    }
-  }
-  void say(std::size_t rank, std::uint64_t group, Record record) {
-    record.word[0] = group;
-    script_[rank].push_back(record);
-  }
-
-  /// Something that ranks of a stage do, or all of them; or the first rank by itself.
-  void step() {
-    const auto stage = pick<std::size_t>(0, sizes_[kStage]);
-    const auto group = pick<std::uint64_t>(kWorld, kWorld + 3);
-    const auto kind = pick(0, 9);
-    if (kind == 0) {
-      script_[0].push_back(any_work());
-    } else if (kind == 1) {
-      send(stage);
-    } else if (kind < 6) {
-      const bool of_stages = group == kWorld || group == kWorld + 1;
-      const Record record = any_collective();
-      const bool settles = pick(0, 3) == 0, by_pairs = pick(0, 4) == 0;
-      for (std::size_t rank = 0; rank < ranks(); ++rank) {
-        if (of_stages || place(rank, kStage) == stage)
-          meet(rank, group == kWorld ? group : group + 1, record, by_pairs, settles);
-      }
-    } else {
-      const Record record = any_work();
-      for (std::size_t rank = 0; rank < ranks(); ++rank) {
-        if (place(rank, kStage) == stage) script_[rank].push_back(record);
-      }
-    }
-  }
-  /// No question whether something is done: one asked at the very moment at which it ends may hang on ranks that are not there.
-  static Record any_work() {
-    while (true) {
-      const Record record = any_call();
-      if (record.act != Act::kCollective && record.act != Act::kAskEvent) return record;
-    }
-  }
-  static Record any_collective() {
-    const Collective op =
-        *rc::gen::element(Collective::kAllReduce, Collective::kBroadcast, Collective::kAllGather,
-                          Collective::kReduceScatter, Collective::kAllToAll);
-    return collective(op, pick<std::uint64_t>(1, 40), pick<std::uint64_t>(0, 3));
-  }
-  /// In its group of this dimension: one call of all, or a send to and a receive from each other one; as who gathers objects, it may
-  /// wait for them and want their bytes.
-  void meet(std::size_t rank, std::uint64_t group, const Record& record, bool by_pairs,
-            bool settles) {
-    const std::vector<std::int32_t> members = group_of(group, rank);
-    if (members.size() < 2) return;
-    if (by_pairs && group > kWorld + 1) {
-      for (std::size_t peer = 0; peer < members.size(); ++peer) {
-        if (static_cast<std::size_t>(members[peer]) == rank) continue;
-        for (const Collective op : {Collective::kSend, Collective::kReceive})
-          say(rank, group,
-              collective(op, record.word[2], record.stream, peer, 2 * (members.size() - 1)));
-      }
-      return;
-    }
-    say(rank, group, record);
-    const std::uint64_t call_number = calls_[rank][group]++;
-    if (!settles) return;
-    script_[rank].push_back(wait_device());
-    Record wants = call(Act::kSettle);
-    wants.flags = kAnswerWanted;
-    wants.word[2] = call_number;
-    say(rank, group, wants);
-  }
-  /// To the next stage, which may send something back at once.
-  void send(std::size_t stage) {
-    if (stage + 1 >= sizes_[kStage]) return;
-    const auto bytes = pick<std::uint64_t>(1, 40);
-    const auto stream = pick<std::uint64_t>(0, 3);
-    const bool both = *rc::gen::arbitrary<bool>(), forward = *rc::gen::arbitrary<bool>();
-    for (std::size_t rank = 0; rank < ranks(); ++rank) {
-      const std::size_t own = place(rank, kStage);
-      if (own != stage && own != stage + 1) continue;
-      const std::size_t peer = own == stage ? stage + 1 : stage;
-      const bool sends = (own == stage) == forward;
-      for (const bool is_send : {sends, !sends}) {
-        if (is_send == sends || both)
-          say(rank, kWorld + 1,
-              collective(is_send ? Collective::kSend : Collective::kReceive, bytes, stream, peer,
-                         both ? 2 : 1));
-      }
-    }
-  }
-
-  std::array<std::size_t, 3> sizes_{};
-  Script script_;
-  std::vector<std::map<std::uint64_t, std::uint64_t>> calls_;  // by rank and group
-};
 
 /// Of a mesh whoever is there, the first rank doing more than others.
 RC_GTEST_PROP(LiveFoldingProperty, RanksOfAMeshThatAreThereAreToldWhatTheyWouldBeIfAllWere, ()) {
   const MeshProgram program;
-  const Folding folding = program.folding();
-  const auto played = [&](const Folding& who, std::mt19937& random) {
-    PlainWork work;
-    Session session(work, kTimes);
-    session.set_folding(who);
-    std::vector<std::int32_t> there;
-    Script script;
-    for (std::int32_t rank = 0; static_cast<std::size_t>(rank) < program.ranks(); ++rank) {
-      if (!who.is_there(rank)) continue;
-      there.push_back(rank);
-      script.push_back(program.of(rank));
-    }
-    const Announced told = play(
-        script, session, random,
-        [&](std::size_t line, std::uint64_t group) { return program.named(there[line], group); });
-    std::map<std::int32_t, Announced::value_type> by_rank;
-    for (std::size_t line = 0; line < there.size(); ++line) by_rank[there[line]] = told[line];
-    return by_rank;
-  };
   std::mt19937 random(*rc::gen::arbitrary<unsigned>());
-  const auto whole = played(Folding(), random), some = played(folding, random);
+  const auto whole = told_of(program, Folding(), random);
+  const auto some = told_of(program, program.folding(), random);
   for (const auto& [rank, told] : some) RC_ASSERT(told == whole.at(rank));
   for (const auto& [rank, told] : some) RC_ASSERT(!told.empty());
+}
+
+/// One of those that are there is killed, at any of its calls. What the others are told until then is no other for it; and
+/// whoever waits for it ends the run by name, if nobody else does.
+RC_GTEST_PROP(LiveFoldingProperty, ARankThatIsLostChangesNothingBeforeAndIsMissedByName, ()) {
+  const MeshProgram program;
+  const Folding folding = program.folding();
+  std::mt19937 random(*rc::gen::arbitrary<unsigned>());
+  const auto expected = told_of(program, folding, random);
+  PlainWork work;
+  Session session(work, kTimes);
+  session.set_folding(folding);
+  const MeshPlay play(program, folding);
+  const auto line = pick<std::size_t>(0, play.there().size());
+  const auto told =
+      play.run(session, random, {line, pick<std::size_t>(1, play.script()[line].size() + 1)});
+  bool all_ended = true;
+  for (const std::int32_t rank : play.there()) {
+    const auto &some = told.at(rank), &all = expected.at(rank);
+    RC_ASSERT(some.size() <= all.size());
+    RC_ASSERT(std::equal(some.begin(), some.end(), all.begin()));
+    all_ended = all_ended && (rank == play.there()[line] || some.size() == all.size());
+  }
+  const std::string wait = session.deadlock();
+  RC_ASSERT(wait.empty() == all_ended);
+  RC_ASSERT(all_ended ||
+            wait.find(fmt::format("rank {} has ended\n", play.there()[line])) != std::string::npos);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ std::uint32_t Session::State::nodes_of(Group& group) const {
   std::set<std::uint32_t> nodes;
   for (const std::int32_t rank : group.ranks) {
     if (rank < 0) return 1;
-    nodes.insert(static_cast<std::uint32_t>(rank) / devices_of_node);
+    nodes.insert(static_cast<std::uint32_t>(rank) / chips_of_node);
   }
   return group.nodes = static_cast<std::uint32_t>(nodes.size());
 }
@@ -69,7 +69,7 @@ void Session::State::set_members(Group& group, std::size_t size, Process& proces
     group.ranks.assign(size, -1);
   }
   group.come.assign(size, false);
-  group.images = images_of(folding, group.ranks, devices_of_node);
+  group.images = images_of(folding, group.ranks, chips_of_node);
   const auto is_there = [this](std::int32_t rank) { return rank < 0 || folding.is_there(rank); };
   group.there = folding.alone ? 1
                               : static_cast<std::size_t>(std::count_if(
@@ -109,7 +109,8 @@ std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& t
   group.come[rank] = true;
   if (rank == 0) group.order = mixed(static_cast<std::uint64_t>(process.rank), record.word[0]);
   process.members[record.word[0]] = {index, static_cast<std::uint32_t>(rank), 0, 0, {}};
-  const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "make communicator");
+  const GrowingTask call =
+      host_task(thread, record, TaskKind::kHostCall, names.intern("make communicator"));
   run.join(group.made, {call, Time{}, EdgeKind::kRendezvous});
   return std::nullopt;
 }
@@ -172,7 +173,8 @@ std::optional<Diagnostic> Session::State::split_group(Process& process, std::uin
   splitting.parts.push_back({static_cast<std::int64_t>(record.word[1]),
                              static_cast<std::int64_t>(record.word[2]), own.rank, process.number,
                              number, record.word[3], groups[own.group].ranks[own.rank]});
-  const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "split communicator");
+  const GrowingTask call =
+      host_task(thread, record, TaskKind::kHostCall, names.intern("split communicator"));
   Record wait;
   wait.flags = record.flags;
   wait_for(thread, wait, "split communicator", {splitting.hub});

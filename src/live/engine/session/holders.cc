@@ -58,7 +58,8 @@ void Session::stand_still(std::uint32_t process, std::uint32_t number, bool unhe
   if (thread.doing != Doing::kRuns) return;
   thread.doing = Doing::kIdles;
   thread.unheard = unheard;
-  if (unheard && state_->listener) state_->listener->stopped(process, number);
+  if (!unheard) return;
+  for (SessionListener* const one : state_->listeners) one->stopped(process, number);
 }
 
 std::uint64_t Session::progress() const { return state_->progress; }

@@ -15,11 +15,10 @@ constexpr std::size_t kRemembered = 4096;
 
 /// A call on its thread.
 GrowingTask Session::State::host_task(Thread& thread, const Record& record, TaskKind kind,
-                                      std::string_view name, std::span<const Dependency> after,
+                                      std::uint32_t name, std::span<const Dependency> after,
                                       const RecordedEvent& event) {
   const Time gap = Time::from_ns(record.gap_ns);
-  NewTask task{thread.track, kind, names.intern(name), Time::from_ns(record.duration_ns),
-               thread.gap + gap};
+  NewTask task{thread.track, kind, name, Time::from_ns(record.duration_ns), thread.gap + gap};
   task.note = note_of(record, kNoGrowingTask, event);
   if (record.act == Act::kSleep)
     task.duration += Time::from_ns(static_cast<std::int64_t>(record.word[0]));
@@ -43,7 +42,7 @@ GrowingTask Session::State::host_task(Thread& thread, const Record& record, Task
 /// A call that puts nothing on a device. How often helpers ask is up to the real scheduler: no task.
 void Session::State::host_call(Thread& thread, const Record& record, std::string_view name) {
   if (thread.helper) return pass(thread, record);
-  host_task(thread, record, TaskKind::kHostCall, name);
+  host_task(thread, record, TaskKind::kHostCall, names.intern(name));
 }
 
 void Session::State::remember(Thread& thread) {
@@ -175,7 +174,7 @@ void Session::State::idle(Thread& thread, const Record& record) {
 
 void Session::State::sleep(Thread& thread, const Record& record) {
   if (record.word[0] == 0) return pass(thread, record);
-  host_task(thread, record, TaskKind::kHostCall, "sleep");
+  host_task(thread, record, TaskKind::kHostCall, names.intern("sleep"));
   if ((record.flags & kAnswerWanted) != 0) thread.doing = Doing::kSleeps;
 }
 
@@ -186,7 +185,7 @@ void Session::State::wait_for(Thread& thread, const Record& record, std::string_
   for (const GrowingTask end : ends) {
     after.push_back({end, times.wake, EdgeKind::kSync, false, true});
   }
-  host_task(thread, record, TaskKind::kSync, name, after, event);
+  host_task(thread, record, TaskKind::kSync, names.intern(name), after, event);
   if ((record.flags & kAnswerWanted) != 0) thread.doing = Doing::kWaits;
 }
 

@@ -63,7 +63,7 @@ std::optional<Diagnostic> Session::retake(std::uint32_t process, std::uint32_t t
 std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_t number,
                                                   const Record& record,
                                                   std::string_view signature) {
-  if (listener) listener->took(process.number, number, record, signature);
+  for (SessionListener* const one : listeners) one->took(process.number, number, record, signature);
   Thread& thread = thread_of(process, number, record);
   ++thread.records;
   thread.woken_at = Time::min();
@@ -75,12 +75,12 @@ std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_
     wait_until(thread, passed);
   }
   if (thread.clock > kLastTime) return time_is_over(process.rank);
-  return act(process, number, record, signature);
+  return act(process, number, thread, record, signature);
 }
 
 std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t number,
-                                              const Record& record, std::string_view signature) {
-  Thread& thread = process.threads[number];
+                                              Thread& thread, const Record& record,
+                                              std::string_view signature) {
   const auto event = [&](std::size_t word) {
     const auto found = process.events.find(record.word[word]);
     return found == process.events.end() ? std::vector<GrowingTask>()
@@ -183,10 +183,10 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       break;
     }
     case Act::kGraphLaunch:
-      host_task(thread, record, TaskKind::kLaunch, "graph launch");
+      host_task(thread, record, TaskKind::kLaunch, names.intern("graph launch"));
       break;
     case Act::kMakeStream:
-      host_task(thread, record, TaskKind::kHostCall, "make stream");
+      host_task(thread, record, TaskKind::kHostCall, names.intern("make stream"));
       stream_of(process, record.device, record.stream).blocking = record.word[1] == 0;
       break;
     case Act::kDropEvent: {
@@ -211,7 +211,7 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
     case Act::kSplitGroup:
       return split_group(process, number, thread, record);
     case Act::kDropGroup:
-      host_task(thread, record, TaskKind::kHostCall, "drop communicator");
+      host_task(thread, record, TaskKind::kHostCall, names.intern("drop communicator"));
       process.members.erase(record.word[0]);
       break;
     case Act::kCollective:
@@ -503,8 +503,8 @@ std::vector<SessionAnswer> Session::advance() {
   } while (answers.empty() && state_->let_settlers_be_late());
   if (answers.empty()) state_->show_who_stands();
   for (const SessionAnswer& answer : answers) {
-    if (state_->listener && (answer.status != 0 || answer.value != 0))
-      state_->listener->answered(answer);
+    if (answer.status == 0 && answer.value == 0) continue;
+    for (SessionListener* const one : state_->listeners) one->answered(answer);
   }
   state_->out_of_turn = false;
   return answers;
@@ -559,13 +559,13 @@ std::uint32_t Session::add_child(std::int32_t rank) {
   process.home = static_cast<std::uint16_t>(static_cast<std::uint32_t>(std::max(rank, 0)) %
                                             state_->devices_of_node);
   process.child = true;
-  if (state_->listener) state_->listener->came(rank);
+  for (SessionListener* const one : state_->listeners) one->came(rank);
   return process.number;
 }
 
 std::uint32_t Session::add_process(std::int32_t rank) {
   Process& process = state_->add_process(rank);
-  if (state_->listener) state_->listener->came(rank);
+  for (SessionListener* const one : state_->listeners) one->came(rank);
   const bool again = process.instance > 0 && !state_->lives(rank);
   // Its first thread runs from the beginning, though it has said nothing yet.
   Thread& first = state_->thread_of(process, 0, Record());
@@ -575,11 +575,25 @@ std::uint32_t Session::add_process(std::int32_t rank) {
 
 void Session::let_out_of_turn() { state_->out_of_turn = true; }
 
-void Session::set_listener(SessionListener* listener) { state_->listener = listener; }
+void Session::set_listener(SessionListener* listener) {
+  state_->listeners.clear();
+  add_listener(listener);
+}
+
+void Session::add_listener(SessionListener* listener) {
+  if (listener) state_->listeners.push_back(listener);
+}
 
 void Session::set_folding(Folding folding) { state_->folding = std::move(folding); }
 
-void Session::set_node(std::uint32_t devices) { state_->devices_of_node = std::max(devices, 1U); }
+void Session::set_node(std::uint32_t devices) {
+  state_->devices_of_node = std::max(devices, 1U);
+  set_chips_of_node(devices);
+}
+
+void Session::set_chips_of_node(std::uint32_t chips) {
+  state_->chips_of_node = std::max(chips, 1U);
+}
 
 void Session::set_pid(std::uint32_t process, std::uint32_t pid) {
   state_->processes[process].pid = pid;
@@ -637,7 +651,7 @@ void Session::State::begin_again(Thread& thread, std::int32_t rank) {
 }
 
 void Session::lose(std::uint32_t process, bool failed) {
-  if (state_->listener) state_->listener->lost(process);
+  for (SessionListener* const one : state_->listeners) one->lost(process);
   Process& gone = state_->processes[process];
   Time at = state_->passed;
   for (auto& [number, thread] : gone.threads) {

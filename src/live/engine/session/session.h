@@ -125,6 +125,8 @@ class Session {
   void let_out_of_turn();
   /// @param listener lives as long as the session, or until another takes its place; null: nobody
   void set_listener(SessionListener* listener);
+  /// Hears beside it, as long as that one does.
+  void add_listener(SessionListener* listener);
 
   /// By process: the run's time as its watchdogs are to see it. What ends by then they are told of, and no call's time-out has
   /// been passed over.
@@ -136,6 +138,8 @@ class Session {
   void set_folding(Folding folding);
   /// So many devices has a node, which ranks fill one after the other.
   void set_node(std::uint32_t devices);
+  /// So many chips has a node whose links their transfers share, where programs saw another number of devices.
+  void set_chips_of_node(std::uint32_t chips);
   /// Its number in the system.
   void set_pid(std::uint32_t process, std::uint32_t pid);
   /// What a device of that rank's node does as far as the run has come: for a process that is no part of it. None as long as that

@@ -721,11 +721,13 @@ TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {
 }
 
 /// How long a kernel of 1000 us takes of each of four ranks, before and after they first call together.
-std::pair<Time, Time> kernels_of_four_ranks(std::uint32_t chips_of_node) {
+/// @param seen devices of a node, as programs see it
+std::pair<Time, Time> kernels_of_four_ranks(std::uint32_t seen, std::uint32_t chips_of_node) {
   PlainWork work;
   work.for_each_doubling = 0.01;
   Session session(work, kTimes);
-  session.set_node(chips_of_node);
+  session.set_node(seen);
+  session.set_chips_of_node(chips_of_node);
   std::uint32_t said[4] = {};
   const auto say = [&](std::uint32_t rank, Record record) {
     record.number = said[rank]++;
@@ -754,13 +756,15 @@ std::pair<Time, Time> kernels_of_four_ranks(std::uint32_t chips_of_node) {
 }
 
 TEST(LiveSession, WhereNodesWaitForEachOtherTheSlowestChipSetsThePace) {
-  const auto [alone, within_node] = kernels_of_four_ranks(4);
+  const auto [alone, within_node] = kernels_of_four_ranks(4, 4);
   EXPECT_EQ(within_node, alone);
   EXPECT_GE(alone, us(1000));
   for (const auto& [chips, doublings] : {std::pair(2U, 1), std::pair(1U, 2)}) {
-    const auto [before, after] = kernels_of_four_ranks(chips);
+    const auto [before, after] = kernels_of_four_ranks(4, chips);
     EXPECT_EQ(before, alone);
     EXPECT_EQ(after - before, us(10 * doublings));
+    EXPECT_EQ(kernels_of_four_ranks(chips, 4).second,
+              alone);  // nodes that programs see and that are none
   }
 }
 

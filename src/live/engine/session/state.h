@@ -223,10 +223,10 @@ struct Session::State {
   Work& work;
   HostTimes times;
   Folding folding;
-  SessionListener* listener = nullptr;
+  std::vector<SessionListener*> listeners;
   GrowingRun run;
   StringTable names;
-  std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
+  std::deque<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
   std::vector<std::uint32_t> free_notes;
   std::uint32_t hubs = 0;
   std::function<bool(const Leap&)> is_quiet;      ///< null: nothing ever goes on outside
@@ -256,15 +256,15 @@ struct Session::State {
       splittings;                                     ///< number: of the group's splits
   std::unordered_map<GrowingTask, Meeting> to_begin;  ///< all have called: transfers not started
   std::vector<GrowingTask> complete;  ///< transfers that all ranks of the last call have come to
-  std::uint32_t devices_of_node = 1;
+  std::uint32_t devices_of_node = 1, chips_of_node = 1;
   std::map<std::uint32_t, ChipUse> chips;
 
   // session.cc: records in turn, the network, answers
   Process& add_process(std::int32_t rank);
   std::optional<Diagnostic> in_turn(Process& process, std::uint32_t number, const Record& record,
                                     std::string_view signature);
-  std::optional<Diagnostic> act(Process& process, std::uint32_t number, const Record& record,
-                                std::string_view signature);
+  std::optional<Diagnostic> act(Process& process, std::uint32_t number, Thread& thread,
+                                const Record& record, std::string_view signature);
   std::optional<Time> acts_at(const Thread& thread, bool settlers_too = true) const;
   Time threads_until(const Thread* but, bool settlers_too = true) const;
   bool anybody_before(Time at, const Thread* but);
@@ -297,7 +297,7 @@ struct Session::State {
   void begin(Process& process, std::uint32_t number, Thread& thread, const Record& record);
   void idle(Thread& thread, const Record& record);
   void sleep(Thread& thread, const Record& record);
-  GrowingTask host_task(Thread& thread, const Record& record, TaskKind kind, std::string_view name,
+  GrowingTask host_task(Thread& thread, const Record& record, TaskKind kind, std::uint32_t name,
                         std::span<const Dependency> after = {}, const RecordedEvent& event = {});
   void host_call(Thread& thread, const Record& record, std::string_view name);
   static const Point* point_at(const Process& process, std::uint64_t thread, std::uint64_t records);
@@ -322,7 +322,7 @@ struct Session::State {
   GrowingTask on_stream(Process& process, std::uint16_t device, Stream& stream, GrowingTask call,
                         const NewTask& task);
   std::vector<GrowingTask> ends_of_device(const Process& process, std::uint16_t device) const;
-  GrowingTask call_of(Thread& thread, const Record& record, std::string_view name,
+  GrowingTask call_of(Thread& thread, const Record& record, std::uint32_t name,
                       const RecordedEvent& event = {});
   void watch(Process& process, const Record& record, GrowingTask task);
   static Question span_of(const Process& process, const Record& record);
