@@ -32,6 +32,9 @@ auto outside(Wait wait) {
   return result;
 }
 
+/// So long a thread that serves a library may take to accept a connection on a busy machine: PyTorch's store does.
+inline constexpr std::int64_t kLongestMeetMs = 100;
+
 /// Channels that a thread waits for at once.
 inline constexpr std::size_t kMostChannels = 512;
 
@@ -82,13 +85,13 @@ class Awaited {
     if (!any_open()) return 0;
     const int ready = outside([&] {
       int found = 0;
-      for (std::int64_t ms = 0; found == 0 && ms < kLongNs / kNsOfMs && any_open(); ++ms)
+      for (std::int64_t ms = 0; found == 0 && ms < kLongestMeetMs && any_open(); ++ms)
         found = wait_ms(1);
       return found;
     });
     for (AtChannel& one : channels_) {
       auto open = kNobodyYet;
-      if (ready == 0) one.channel->meets.compare_exchange_strong(open, Channel::Meets::kRun);
+      if (ready == 0) one.channel->meets.compare_exchange_strong(open, Channel::Meets::kNotKnown);
     }
     forget_strangers();
     return ready;

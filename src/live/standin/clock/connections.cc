@@ -54,7 +54,10 @@ int accept_from(int descriptor, sockaddr* from, socklen_t* size, Accept accept) 
   hide_name(from, size, room);
   if (const ChannelPlace listener = read_at(descriptor)) {
     const std::int64_t ns = listener.channel->take(1);
-    if (followed()) Link::get().go_on_from(ns);
+    if (followed())
+      Link::get().go_on_from(ns);
+    else
+      listener.channel->meets.store(Channel::Meets::kStranger);
   }
   errno = error;
   return accepted;

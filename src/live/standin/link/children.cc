@@ -230,12 +230,13 @@ void Link::block_at(std::span<const AtChannel> at, std::int64_t after_ns) {
   show_jump();
   const std::lock_guard guard(threads_lock_);
   for (const AtChannel& one : at) {
+    const bool serves = one.serves && one.channel->meets.load() != Channel::Meets::kNotKnown;
     Record record;
     record.act = Act::kWaitsFor;
     record.word[0] = key_in_run(one.key);
     record.word[1] = one.wakes;
-    record.word[2] = one.serves ? 1 : 0;
-    if (one.serves) in_turn_.store(true, std::memory_order_relaxed);
+    record.word[2] = serves ? 1 : 0;
+    if (serves) in_turn_.store(true, std::memory_order_relaxed);
     write(me, record);
   }
   Record record;
