@@ -176,7 +176,6 @@ void Gateway::Host::hear_all() {
       what.clear();
       break;
     }
-    FrameReader known(*frame);
     hear(std::move(*frame));
     const std::lock_guard guard(gateway_.lock_);
     if (gateway_.problem_) break;

@@ -28,7 +28,7 @@ class Channel {
     kRun,
     kNobodyYet,  ///< it was not accepted
     kNotKnown,   ///< it was not for long: time is carried until a thread in real time accepts
-    kStranger,   ///< a thread in real time: it carries none. So does no other of an address where one has accepted
+    kStranger,  ///< a thread in real time: it carries none. So does no other of an address where one has accepted
     kConnections,  ///< it is an address where threads in virtual time listen; each connection is one of its amount
   };
 

@@ -118,7 +118,8 @@ void Outputs::show(std::string line) {
 std::string Outputs::last_line(std::size_t process) {
   const std::lock_guard guard(lock_);
   Stream& stream = streams_[2 * process + 1];
-  if (!stream.ended) read_from(stream);  // one that has just ended may have written more than was read
+  if (!stream.ended)
+    read_from(stream);  // one that has just ended may have written more than was read
   const bool counts = stream.told.empty() || !is_note(stream.last);
   std::string_view line = counts ? stream.last : stream.told;
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
