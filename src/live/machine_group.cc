@@ -2,32 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
+#include "base/numeric/hash.h"
 #include "flopcast/version.h"
 
 namespace flopcast::live {
 namespace {
 
-/// What has to be the same on all machines, in one number (FNV-1a). Where Python and the stand-ins lie is each machine's own.
+/// What has to be the same on all machines, in one number. Where Python and the stand-ins lie is each machine's own.
 std::uint64_t words_of(const LiveRequest& request, Layout layout) {
-  std::uint64_t number = 0xcbf29ce484222325u;
-  const auto mix = [&number](std::string_view text) {
-    for (const char letter : text)
-      number = (number ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
-    number = (number ^ 0x100) * 0x100000001b3u;
-  };
-  mix(kVersion);
-  mix(request.cluster);
+  Hash hash;
+  hash.add(kVersion);
+  hash.add(request.cluster);
   for (const std::uint64_t each :
        {std::uint64_t{layout.ranks}, std::uint64_t{layout.nodes}, std::uint64_t{request.launches},
         std::uint64_t{request.fork_server.empty()}, std::uint64_t{request.torch_plugin.empty()}})
-    mix(std::to_string(each));
-  mix(fmt::format("{}", request.host_factor));
-  for (const auto& [name, value] : request.environment) mix(name + '=' + value);
+    hash.add(std::to_string(each));
+  hash.add(fmt::format("{}", request.host_factor));
+  for (const auto& [name, value] : request.environment) hash.add(name + '=' + value);
   for (std::size_t i = request.launches ? 0 : 1; i < request.command.size(); ++i)
-    mix(request.command[i]);
-  return number;
+    hash.add(request.command[i]);
+  return hash.value();
 }
 
 }  // namespace

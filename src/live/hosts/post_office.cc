@@ -3,22 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 namespace flopcast::live {
-namespace {
-
-void end_unmapped() {
-  std::fputs("flopcast: error: shared memory cannot be mapped (see ulimit -v)\n", stderr);
-  std::_Exit(3);
-}
-
-}  // namespace
 
 PostOffice::PostOffice(int file, Common& common, std::uint32_t machine)
-    : common_(common), machine_(machine), boxes_(file, common, end_unmapped) {}
+    : common_(common), machine_(machine), boxes_(file, common) {}
 
 // --- what goes ----------------------------------------------------------------------------------
 

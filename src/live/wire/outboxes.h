@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "live/wire/mail.h"
@@ -16,9 +18,8 @@ namespace flopcast::live {
 /// Not for several threads at once.
 class Outboxes {
  public:
-  /// Takes an outbox. @param file as `common` lies in. @param fails called where memory cannot be mapped; does not return
-  Outboxes(int file, Common& common, void (*fails)())
-      : file_(file), fails_(fails), outboxes_(kOutboxes, nullptr) {
+  /// Takes an outbox. Where memory cannot be mapped later on, the process says so and ends. @param file as `common` lies in
+  Outboxes(int file, Common& common) : file_(file), outboxes_(kOutboxes, nullptr) {
     directory_ = reinterpret_cast<Directory*>(map(kDirectoryBegin, sizeof(Directory)));
     own_ = common.outboxes.fetch_add(1);
     if (own_ >= kOutboxes) fresh_ = kOutboxBytes;
@@ -93,12 +94,14 @@ class Outboxes {
   char* outbox(std::uint64_t index) {
     char*& known = outboxes_[index];
     if (!known) known = map((index + 1) * kOutboxBytes, kOutboxBytes);
-    if (!known) fails_();
+    if (!known) {
+      std::fputs("flopcast: error: shared memory cannot be mapped (see ulimit -v)\n", stderr);
+      std::_Exit(3);
+    }
     return known;
   }
 
   int file_;
-  void (*fails_)();
   Directory* directory_ = nullptr;
   std::uint64_t own_ = 0;                ///< index of the own outbox
   std::uint64_t fresh_ = kLettersBegin;  ///< begin of what was never used; 0 is nowhere

@@ -1,21 +1,11 @@
 #include "live/standin/nccl/post.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "live/standin/link/link.h"
 
 namespace flopcast::live {
-namespace {
-
-void end_unmapped() {
-  std::fputs("flopcast: error: shared memory cannot be mapped (see ulimit -v)\n", stderr);
-  std::_Exit(3);
-}
-
-}  // namespace
 
 std::uint64_t chain_key(std::string_view group, int from, int to) {
   // FNV-1a
@@ -32,7 +22,7 @@ std::uint64_t chain_key(std::string_view group, int from, int to) {
 
 // --- the shared file ----------------------------------------------------------------------------
 
-Post::Post() : Outboxes(Link::get().shared_file(), Link::get().shared(), end_unmapped) {}
+Post::Post() : Outboxes(Link::get().shared_file(), Link::get().shared()) {}
 
 Post& Post::get() {
   static Post* const post = new Post;  // letters are read while processes end

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/files/read_file.h"
+#include "base/numeric/hash.h"
 #include "live/start/torch_build/program.h"
 
 namespace flopcast::live {
@@ -26,19 +27,6 @@ std::string without_end_of_line(std::string text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
   return text;
 }
-
-/// FNV-1a.
-class Hash {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    value_ = (value_ ^ text.size()) * 0x100000001b3;
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325;
-};
 
 /// All that a compilation depends on, by name.
 Result<std::vector<fs::path>> sources_in(const fs::path& sources) {
