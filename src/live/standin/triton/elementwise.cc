@@ -367,9 +367,9 @@ const Format& format(const Type& type) {
 }
 
 /// Operands side by side.
-class Rows {
+class Lines {
  public:
-  explicit Rows(const std::vector<const Array*>& in) : in_(in) {
+  explicit Lines(const std::vector<const Array*>& in) : in_(in) {
     if (in.empty()) throw Refusal("an operation of nothing");
     shaped_ = in.front();
     for (const Array* const one : in)
@@ -422,7 +422,7 @@ std::int64_t as_word(double value, const Format& of) {
 }
 
 Array apply(const Function& function, const std::vector<const Array*>& in, const Type& result) {
-  const Rows rows(in);
+  const Lines rows(in);
   const Format& to = format(result);
   std::vector<const Format*> from;
   for (const Array* const one : in) from.push_back(&format(one->type));
@@ -442,7 +442,7 @@ Array apply(const Function& function, const std::vector<const Array*>& in, const
 }
 
 Array clamped(const std::vector<const Array*>& in, bool keeps_nan) {
-  const Rows rows(in);
+  const Lines rows(in);
   return rows.make(in.front()->type, [&](std::size_t i) {
     const double x = double_of(rows.word(0, i)), low = double_of(rows.word(1, i)),
                  high = double_of(rows.word(2, i));
@@ -454,7 +454,7 @@ Array clamped(const std::vector<const Array*>& in, bool keeps_nan) {
 /// Between integers, and between them and floating-point numbers.
 std::optional<Array> converted(std::string_view name, const std::vector<const Array*>& in,
                                const Type& result) {
-  const Rows rows(in);
+  const Lines rows(in);
   const Format &from = format(in.front()->type), &to = format(result);
   const auto make = [&](auto&& of) {
     return rows.make(result, [&](std::size_t i) { return of(rows.word(0, i)); });
@@ -484,13 +484,13 @@ std::optional<Array> converted(std::string_view name, const std::vector<const Ar
 }
 
 Array chosen(const std::vector<const Array*>& in) {
-  const Rows rows(in);
+  const Lines rows(in);
   return rows.make(in[1]->type,
                    [&](std::size_t i) { return rows.word(rows.word(0, i) != 0 ? 1 : 2, i); });
 }
 
 Array compared_elements(const Operation& op, const std::vector<const Array*>& in) {
-  const Rows rows(in);
+  const Lines rows(in);
   const Format& of = format(in.front()->type);
   const std::string_view how = first_word(op.text);
   return rows.make(element_type("i1"), [&](std::size_t i) -> std::int64_t {
@@ -502,7 +502,7 @@ Array compared_elements(const Operation& op, const std::vector<const Array*>& in
 
 std::optional<Array> of_integers(std::string_view name, const std::vector<const Array*>& in,
                                  const Type& result) {
-  const Rows rows(in);
+  const Lines rows(in);
   const Format &of = format(in.front()->type), &to = format(result);
   if (of.floats) return std::nullopt;
   if (in.size() == 1 && of_one_integer(name, 0, of.bits))
@@ -518,7 +518,7 @@ std::optional<Array> of_integers(std::string_view name, const std::vector<const 
 
 /// Both halves of a product, or a sum and what it carries.
 std::vector<Array> extended(std::string_view name, const std::vector<const Array*>& in) {
-  const Rows rows(in);
+  const Lines rows(in);
   const Type& type = in.front()->type;
   const unsigned bits = format(type).bits;
   const auto make = [&](const Type& of, Integers function) {
