@@ -33,6 +33,10 @@ struct Node {
   std::uint32_t note = 0;        ///< the owner's
   TaskKind kind = TaskKind::kOperator;
   bool ends_later = false, settled = false;
+  bool holder_holds_end = false;
+  /// Two of those that were not settled when they came to hold it back: the one before it on its processor, and the last of
+  /// the others.
+  GrowingTask before = kNoGrowingTask, holder = kNoGrowingTask;
 };
 
 /// A dependency, in the list of its source.
@@ -110,6 +114,7 @@ struct GrowingRun::State {
   GrowingTask make(const NewTask& task);
   void put_at_end(const NewTask& task, GrowingTask id);
   void depend(GrowingTask target, const Dependency& on, bool counted);
+  void note_holder(GrowingTask target, const Dependency& on);
   void raise(Bound& bound, Time at, GrowingTask source) const;
   void satisfy(GrowingTask target, GrowingTask source, const Link& link);
   void arrive(GrowingTask task);
@@ -171,6 +176,7 @@ void GrowingRun::State::depend(GrowingTask target, const Dependency& on, bool co
   Node& source = node(on.source);
   if (counted) ++(on.holds_end ? node(target).open_ends : node(target).pending);
   if (source.settled) return satisfy(target, on.source, link);
+  note_holder(target, on);
   link.next = source.first_link;
   if (free_link == kNoLink) {
     source.first_link = static_cast<std::uint32_t>(links.size());
@@ -179,6 +185,18 @@ void GrowingRun::State::depend(GrowingTask target, const Dependency& on, bool co
     source.first_link = free_link;
     free_link = links[free_link].next;
     links[source.first_link] = link;
+  }
+}
+
+/// For ends_after(), which counts on no lag and on no start.
+void GrowingRun::State::note_holder(GrowingTask target, const Dependency& on) {
+  if (on.from_start || on.lag < Time()) return;
+  Node& n = node(target);
+  if (node(on.source).processor == n.processor && tracks[n.processor].ordered()) {
+    n.before = on.source;
+  } else {
+    n.holder = on.source;
+    n.holder_holds_end = on.holds_end;
   }
 }
 
@@ -287,6 +305,34 @@ bool GrowingRun::settled(GrowingTask task) const { return state_->node(task).set
 Time GrowingRun::start(GrowingTask task) const { return state_->node(task).start.at; }
 Time GrowingRun::end(GrowingTask task) const { return state_->node(task).end; }
 GrowingTask GrowingRun::cause(GrowingTask task) const { return state_->node(task).start.cause; }
+
+/// Goes back over what holds the task back, adding up the least that lies between, until that is enough.
+bool GrowingRun::ends_after(GrowingTask task, Time at) const {
+  struct Step {
+    GrowingTask task = 0;
+    Time rest;  ///< from its end to that of the task in question, at least
+  };
+  constexpr int kMostSteps = 64;
+  const State& s = *state_;
+  std::vector<Step> steps{{task, Time()}};
+  for (int i = 0; i < kMostSteps && !steps.empty(); ++i) {
+    const Step step = steps.back();
+    steps.pop_back();
+    const std::unique_ptr<Chunk>& chunk = s.chunks[step.task / Chunk::kTasks];
+    if (!chunk) continue;  // settled: what hangs on it knows
+    const Node& n = s.node(step.task);
+    if (n.settled) {
+      if (n.end + step.rest > at) return true;
+      continue;
+    }
+    const Time whole = n.duration + step.rest;
+    if (n.start.at + whole > at || n.least_end.at + step.rest > at) return true;
+    if (n.holder != kNoGrowingTask)
+      steps.push_back({n.holder, n.holder_holds_end ? step.rest : whole});
+    if (n.before != kNoGrowingTask) steps.push_back({n.before, whole});
+  }
+  return false;
+}
 
 void GrowingRun::keep(GrowingTask task) { ++state_->node(task).references; }
 void GrowingRun::let_go(GrowingTask task) { state_->let_go(task); }
