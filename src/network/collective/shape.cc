@@ -68,6 +68,7 @@ LevelUse level_use(const Cluster& cluster, const std::vector<std::uint32_t>& ids
   use.index = index;
   use.members = members;
   use.chips_per_child = chips_per_child;
+  use.child_chips = child_chips;
   use.tuned = level.efficiency / cluster.as_measured().levels[index].efficiency;
   const unsigned planes = std::clamp(level.ports / level.neighbours(), 1U, child_chips);
   use.planes = reached_planes(ids, planes, child_chips);

@@ -16,6 +16,7 @@ struct LevelUse {
   std::uint16_t index = 0;       ///< of the cluster
   unsigned members = 1;          ///< children of one group of this level that take part
   unsigned chips_per_child = 1;  ///< members of the collective in one of those children
+  unsigned child_chips = 1;      ///< chips of such a child, members or not
   unsigned planes = 1;           ///< ports of such a child that those chips reach
   BytesPerSecond plane;          ///< bandwidth of one plane, efficiency included
   double tuned = 1;              ///< the level's efficiency over that before it was overridden

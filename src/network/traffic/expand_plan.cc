@@ -87,6 +87,7 @@ Algorithm traffic_algorithm(const GroupShape& shape, const CollectiveQuery& quer
   if (best == Algorithm::kAuto) {
     Seconds least{std::numeric_limits<double>::infinity()};
     for (const Algorithm algorithm : usual_algorithms(shape, query.op)) {
+      if (algorithm == Algorithm::kHierarchical && !shape.regular) continue;
       const auto times = alpha_beta(shape, query.op, algorithm, query.size);
       if (times && times->total() < least) least = times->total(), best = algorithm;
     }
@@ -132,6 +133,12 @@ Result<MessagePlan> plan_messages(const GroupShape& shape, std::span<const std::
     return Diagnostic{ErrorCode::kNoAnswer, std::string(name(op)),
                       fmt::format("{} has no single messages", name(algorithm)),
                       "expand it as macro-flows"};
+  }
+  if (made->ranks != p) {
+    return Diagnostic{
+        ErrorCode::kNoAnswer, std::string(name(op)),
+        fmt::format("{} needs as many of the {} ranks on every node", name(algorithm), p),
+        "choose another algorithm, or auto"};
   }
   MessagePlan plan{std::move(*made), {}};
   plan.runs.emplace_back(members.begin(), members.end());

@@ -2,6 +2,7 @@
 #include "network/traffic/expand.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <string>
@@ -202,6 +203,35 @@ TEST(Expand, RingsOfUnequalNodesPassEachNodeOnce) {
     std::ranges::sort(chips);
     EXPECT_EQ(chips, query.ranks);
   }
+}
+
+/// However unequally they lie on nodes and pods, each of them takes part and nobody else does.
+RC_GTEST_PROP(ExpandProperty, MessagesAreBetweenMembers, ()) {
+  const Cluster cluster =
+      cluster_of({level(FabricKind::kSwitch, 8, 1, 50, 2), level(FabricKind::kSwitch, 3, 8, 10, 5),
+                  level(FabricKind::kSwitch, 2, 8, 5, 5)},
+                 1);
+  const auto op = static_cast<Op>(*rc::gen::inRange(0, 8));
+  const auto algorithm = static_cast<Algorithm>(*rc::gen::inRange(1, 11));
+  std::vector<std::uint32_t> ranks = *rc::gen::unique<std::vector<std::uint32_t>>(
+      op == Op::kSendRecv ? 2 : *rc::gen::inRange<std::size_t>(2, 20),
+      rc::gen::inRange<std::uint32_t>(0, cluster.chips()));
+  std::ranges::sort(ranks);
+  CollectiveQuery query = query_of(op, algorithm, 8e6);
+  query.ranks = ranks;
+  const GroupShape shape = *group_shape(cluster, ranks);
+  const auto phases = plan_traffic(shape, ranks, query, algorithm);
+  RC_PRE(phases.ok());
+  std::vector<std::uint32_t> seen;
+  for (const TrafficPhase& phase : *phases) {
+    for (const Topology::Message& message : phase.messages) {
+      seen.push_back(message.src);
+      seen.push_back(message.dst);
+    }
+  }
+  std::ranges::sort(seen);
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+  RC_ASSERT(seen == ranks);
 }
 
 TEST(Expand, OneNodesMulticastIsTheClosedForm) {

@@ -44,27 +44,39 @@ TrafficPhase phase_of(const MessagePlan& plan, std::size_t i, Bytes size, bool h
   return phase;
 }
 
+/// Which members lie in one group of so many chips: where each group's begin, and the end. They are as many in each, or not.
+std::vector<std::size_t> begins_of_groups(std::span<const std::uint32_t> members,
+                                          std::uint32_t chips) {
+  std::vector<std::size_t> begins = {0};
+  for (std::size_t i = 1; i < members.size(); ++i) {
+    if (members[i] / chips != members[i - 1] / chips) begins.push_back(i);
+  }
+  begins.push_back(members.size());
+  return begins;
+}
+
 /// Leaders of the children of the outermost level, one per plane of a child, and their children's
 /// members in a chain behind each.
 class ChildGroups {
  public:
   ChildGroups(const GroupShape& shape, std::span<const std::uint32_t> members)
       : members_(members),
-        child_(shape.levels.back().chips_per_child),
-        children_(shape.levels.back().members),
+        begins_(begins_of_groups(members, shape.levels.back().child_chips)),
         planes_(shape.levels.back().planes) {}
 
-  unsigned children() const { return children_; }
+  unsigned children() const { return static_cast<unsigned>(begins_.size() - 1); }
   unsigned planes() const { return planes_; }
-  unsigned child_size() const { return child_; }
+  std::size_t child_size(unsigned child) const { return begins_[child + 1] - begins_[child]; }
   /// The i-th of the chain of a plane in a child; 0 is the leader.
-  std::uint32_t chip(unsigned child, unsigned plane, unsigned i) const {
-    return members_[child * child_ + (plane * (child_ / planes_) + i) % child_];
+  std::uint32_t chip(unsigned child, unsigned plane, std::size_t i) const {
+    const std::size_t size = child_size(child);
+    return members_[begins_[child] + (plane * (size / planes_) + i) % size];
   }
 
  private:
   std::span<const std::uint32_t> members_;
-  unsigned child_, children_, planes_;
+  std::vector<std::size_t> begins_;
+  unsigned planes_;
 };
 
 /// All edges of two trees over the leaders, both ways, for every plane.
@@ -87,7 +99,7 @@ std::vector<TrafficPhase> tree_across(const GroupShape& shape,
   const auto across = static_cast<std::uint32_t>(phase.messages.size());
   for (unsigned child = 0; child < groups.children(); ++child) {
     for (unsigned plane = 0; plane < groups.planes(); ++plane) {
-      for (unsigned i = 1; i < groups.child_size(); ++i) {
+      for (std::size_t i = 1; i < groups.child_size(child); ++i) {
         const std::uint32_t near = groups.chip(child, plane, i - 1);
         const std::uint32_t far = groups.chip(child, plane, i);
         // Both trees' halves share the chain: an edge twice each way.
@@ -107,11 +119,15 @@ std::vector<TrafficPhase> tree_across(const GroupShape& shape,
 /// crosses each of those links once. Across nodes the leaders' trees follow.
 std::vector<TrafficPhase> multicast(const GroupShape& shape, std::span<const std::uint32_t> members,
                                     Bytes size) {
-  const unsigned in_node = shape.levels[0].members;
+  const LevelUse& inner = shape.levels[0];
+  const unsigned in_node = inner.members;
   TrafficPhase node;
-  for (unsigned r = 0; r < shape.ranks; ++r) {
-    const unsigned base = r / in_node * in_node;
-    node.messages.push_back({members[r], members[base + (r - base + 1) % in_node]});
+  const std::vector<std::size_t> begins =
+      begins_of_groups(members, inner.child_chips * inner.level->size);
+  for (std::size_t group = 0; group + 1 < begins.size(); ++group) {
+    const std::size_t base = begins[group], count = begins[group + 1] - base;
+    for (std::size_t i = 0; i < count; ++i)
+      node.messages.push_back({members[base + i], members[base + (i + 1) % count]});
   }
   node.bytes = size.value * (1 + 1.0 / in_node);
   node.latencies = 2;
