@@ -37,6 +37,8 @@ struct Node {
   /// Two of those that were not settled when they came to hold it back: the one before it on its processor, and the last of
   /// the others.
   GrowingTask before = kNoGrowingTask, holder = kNoGrowingTask;
+  GrowingTask following = kNoGrowingTask;  ///< on its processor
+  Time through;  ///< what its processor's tasks take, from the first to this one
 };
 
 /// A dependency, in the list of its source.
@@ -56,8 +58,9 @@ struct Chunk {
 
 struct Track {
   Processor processor;
-  Time from;                          ///< nothing starts before
-  GrowingTask last = kNoGrowingTask;  ///< none on hubs
+  Time from;                           ///< nothing starts before
+  GrowingTask last = kNoGrowingTask;   ///< none on hubs
+  GrowingTask front = kNoGrowingTask;  ///< the first that is not settled; none on hubs
   std::uint64_t tasks = 0;
   bool closed = false;
   bool ordered() const { return processor.kind != Processor::Kind::kHub; }
@@ -115,6 +118,7 @@ struct GrowingRun::State {
   void put_at_end(const NewTask& task, GrowingTask id);
   void depend(GrowingTask target, const Dependency& on, bool counted);
   void note_holder(GrowingTask target, const Dependency& on);
+  GrowingTask first_that_holds(GrowingTask task, Time& rest, Time at) const;
   void raise(Bound& bound, Time at, GrowingTask source) const;
   void satisfy(GrowingTask target, GrowingTask source, const Link& link);
   void arrive(GrowingTask task);
@@ -152,11 +156,15 @@ void GrowingRun::State::put_at_end(const NewTask& task, GrowingTask id) {
   Track& track = tracks[task.processor];
   raise(node(id).start, track.from, kNoGrowingTask);
   if (!track.ordered()) return;
+  node(id).through = task.duration;
   if (track.last != kNoGrowingTask) {
+    node(id).through += node(track.last).through;
+    node(track.last).following = id;
     depend(id, {track.last, task.gap, EdgeKind::kStream, false, false}, true);
     let_go(track.last);
   }
   track.last = id;
+  if (track.front == kNoGrowingTask) track.front = id;
   ++node(id).references;
 }
 
@@ -192,7 +200,8 @@ void GrowingRun::State::depend(GrowingTask target, const Dependency& on, bool co
 void GrowingRun::State::note_holder(GrowingTask target, const Dependency& on) {
   if (on.from_start || on.lag < Time()) return;
   Node& n = node(target);
-  if (node(on.source).processor == n.processor && tracks[n.processor].ordered()) {
+  const bool goes_before = node(on.source).processor == n.processor && !on.holds_end;
+  if (goes_before && tracks[n.processor].ordered()) {
     n.before = on.source;
   } else {
     n.holder = on.source;
@@ -217,6 +226,28 @@ void GrowingRun::State::satisfy(GrowingTask target, GrowingTask source, const Li
   if (n.pending == 0) arrive(target);
 }
 
+/// The first task of its processor that is not settled, which holds this one back. @param rest from the end of `task` on;
+/// then from the end of that task @return none if it is certain by then that the rest is over later than `at`
+GrowingTask GrowingRun::State::first_that_holds(GrowingTask task, Time& rest, Time at) const {
+  constexpr int kMostTasks = 32;
+  const auto is_later = [&](const Node& n, Time left) {
+    if (n.settled) return n.end + left > at;
+    return n.start.at + n.duration + left > at || n.least_end.at + left > at;
+  };
+  const Node& last = node(task);
+  GrowingTask one = task;
+  Time left = rest;
+  for (int i = 0; i < kMostTasks && one != kNoGrowingTask && chunks[one / Chunk::kTasks]; ++i) {
+    if (is_later(node(one), left)) return kNoGrowingTask;
+    left += node(one).duration;
+    one = node(one).before;
+  }
+  const GrowingTask front = tracks[last.processor].front;
+  if (last.settled || front == kNoGrowingTask) return task;
+  rest += last.through - node(front).through;
+  return is_later(node(front), rest) ? kNoGrowingTask : front;
+}
+
 // --- settling -----------------------------------------------------------------------------------
 
 /// Its start is known; its end may be, now or when the last of what holds it is settled.
@@ -237,6 +268,7 @@ void GrowingRun::State::settle(GrowingTask task, Time end) {
   if (!open.empty()) open.erase({n.start.at, task});
   n.end = end;
   n.settled = true;
+  if (tracks[n.processor].ordered()) tracks[n.processor].front = n.following;
   --unsettled;
   worklist.push_back(task);
   to_give.push_back({n.start.at, task, tracks[n.processor].processor.rank});
@@ -268,7 +300,7 @@ GrowingRun::~GrowingRun() = default;
 
 std::uint32_t GrowingRun::add_processor(Processor::Kind kind, std::int32_t rank, std::int64_t id,
                                         Time from) {
-  state_->tracks.push_back({{kind, rank, id, 0, 0}, from, kNoGrowingTask, 0, false});
+  state_->tracks.push_back({{kind, rank, id, 0, 0}, from});
   return static_cast<std::uint32_t>(state_->tracks.size() - 1);
 }
 
@@ -306,30 +338,20 @@ Time GrowingRun::start(GrowingTask task) const { return state_->node(task).start
 Time GrowingRun::end(GrowingTask task) const { return state_->node(task).end; }
 GrowingTask GrowingRun::cause(GrowingTask task) const { return state_->node(task).start.cause; }
 
-/// Goes back over what holds the task back, adding up the least that lies between, until that is enough.
+/// Goes back over what holds the task back, adding up the least that lies between, until that is enough: a few tasks of a
+/// processor, then the first of it that is not settled, then what holds that one back.
 bool GrowingRun::ends_after(GrowingTask task, Time at) const {
-  struct Step {
-    GrowingTask task = 0;
-    Time rest;  ///< from its end to that of the task in question, at least
-  };
-  constexpr int kMostSteps = 64;
+  constexpr int kMostHolders = 16;
   const State& s = *state_;
-  std::vector<Step> steps{{task, Time()}};
-  for (int i = 0; i < kMostSteps && !steps.empty(); ++i) {
-    const Step step = steps.back();
-    steps.pop_back();
-    const std::unique_ptr<Chunk>& chunk = s.chunks[step.task / Chunk::kTasks];
-    if (!chunk) continue;  // settled: what hangs on it knows
-    const Node& n = s.node(step.task);
-    if (n.settled) {
-      if (n.end + step.rest > at) return true;
-      continue;
-    }
-    const Time whole = n.duration + step.rest;
-    if (n.start.at + whole > at || n.least_end.at + step.rest > at) return true;
-    if (n.holder != kNoGrowingTask)
-      steps.push_back({n.holder, n.holder_holds_end ? step.rest : whole});
-    if (n.before != kNoGrowingTask) steps.push_back({n.before, whole});
+  Time rest;  // from the end of `task` to that of the one in question, at least
+  for (int i = 0; i < kMostHolders; ++i) {
+    if (!s.chunks[task / Chunk::kTasks]) return false;  // settled: what hangs on it knows
+    const GrowingTask front = s.first_that_holds(task, rest, at);
+    if (front == kNoGrowingTask) return true;
+    const Node& n = s.node(front);
+    if (n.settled || n.holder == kNoGrowingTask) return false;
+    if (!n.holder_holds_end) rest += n.duration;
+    task = n.holder;
   }
   return false;
 }

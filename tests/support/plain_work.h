@@ -24,8 +24,9 @@ class PlainWork final : public Work {
   double straggling() const override { return for_each_doubling; }
   double for_each_doubling = 0;  ///< of nodes, what kernels take longer
 
+  Time alone(const Transfer& what) override { return Time::from_us(what.bytes); }
   void begin(std::uint64_t transfer, const Transfer& what, Time start) override {
-    under_way_.insert({start + Time::from_us(what.bytes), transfer});
+    under_way_.insert({start + alone(what), transfer});
   }
   std::optional<Time> next_end() override {
     if (under_way_.empty()) return std::nullopt;

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "live/engine/pricing/kernels.h"
 #include "live/engine/pricing/transfers.h"
@@ -69,6 +71,30 @@ TEST(LiveTransfers, ALaterBeginningIsPutBeforeAnEndThatWasForeseen) {
   EXPECT_TRUE(transfers.advance(half).empty());
   ASSERT_FALSE(transfers.begin(2, what, half));
   EXPECT_NEAR(transfers.next_end()->seconds() / alone.seconds(), 1.5, 0.05);
+}
+
+/// What the session counts on where it says of a transfer under way that it has not ended.
+RC_GTEST_PROP(LiveTransfersProperty, NoneTakesLessThanHalfOfWhatItTakesAlone, ()) {
+  Transfers transfers = on("2 x dgx-h100");
+  std::map<std::uint64_t, Time> least;
+  Time now;
+  const auto end_by = [&](Time until) {
+    for (const auto& [transfer, end] : transfers.advance(until))
+      RC_ASSERT(end >= least.at(transfer));
+  };
+  const auto count = *rc::gen::inRange<std::uint64_t>(2, 12);
+  for (std::uint64_t one = 1; one <= count; ++one) {
+    const auto op = static_cast<Collective>(*rc::gen::inRange(0, 10));
+    std::vector<std::int32_t> ranks = *rc::gen::unique<std::vector<std::int32_t>>(
+        *rc::gen::inRange<std::size_t>(2, 10), rc::gen::inRange(0, 16));
+    if (op == Collective::kSend || op == Collective::kReceive) ranks.resize(2);
+    const Transfer what{op, *rc::gen::inRange<std::int64_t>(1, 64 * kMega), ranks};
+    now = now + Time::from_us(*rc::gen::inRange(0, 400));
+    end_by(now);
+    least[one] = now + Time{transfers.alone(what).ps / 2};
+    RC_ASSERT(!transfers.begin(one, what, now));
+  }
+  while (const std::optional<Time> end = transfers.next_end()) end_by(*end);
 }
 
 TEST(LiveTransfers, ARankAloneHasNothingToSend) {

@@ -85,6 +85,13 @@ std::optional<Diagnostic> Session::State::stranger_in(const std::vector<std::int
       "fold less: --fold dp, or --fold off"};
 }
 
+/// What a transfer takes at least, whatever shares its links: not what it takes alone, to the last picosecond, since flows of one
+/// collective may share links with each other, too. What a rank receives, its sender says.
+Time Session::State::least_of(Collective called, const Transfer& what) const {
+  if (called == Collective::kReceive) return {};
+  return Time{work.alone(what).ps / 2};
+}
+
 /// The first rank has come: a hub for all, and what they do together.
 std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
                                                        const Membership& member,
@@ -123,6 +130,7 @@ std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
   meeting.hub = run.add(hub);
   NewTask transfer{hubs, TaskKind::kTransfer, name};
   transfer.ends_later = true;
+  transfer.duration = least_of(op, meeting.what);
   transfer.order = hub.order + 1;
   meeting.transfer = run.add(transfer, {{meeting.hub, Time{}, EdgeKind::kRendezvous}});
   run.keep(meeting.transfer);

@@ -349,6 +349,7 @@ struct Session::State {
 
   // collective.cc: their calls
   Meeting& meeting_of(Membership& member, const Record& record);
+  Time least_of(Collective called, const Transfer& what) const;
   std::optional<Diagnostic> stranger_in(const std::vector<std::int32_t>& both) const;
   std::optional<Diagnostic> open_meeting(const Process& process, const Membership& member,
                                          const Record& record, Meeting& meeting);
