@@ -153,7 +153,8 @@ class TableReader {
     void names(std::string_view key, std::vector<std::string>& names) {
       each(key, [&](const toml::node& node) {
         const auto name = node.value<std::string>();
-        if (!name || name->empty() || name->find(' ') != std::string::npos || !has_holes(*name))
+        if (!name || name->empty() || name->find_first_of(" ;") != std::string::npos ||
+            !has_holes(*name))
           return reader_.refuse(
               node, fmt::format("{} is no name: ns::operator, with * for anything", key));
         names.push_back(*name);
@@ -219,7 +220,8 @@ class TableReader {
       one.index = number(1, -1);
       one.offset = number(2, 0);
       const auto small = [](std::int64_t at) { return at >= 0 && at <= kMostOffset; };
-      if (type == std::end(kArgumentTypes) || words.size() > 3 || !small(one.index) ||
+      const bool is_word = one.name.find_first_of(" ;=:") == std::string::npos;
+      if (!is_word || type == std::end(kArgumentTypes) || words.size() > 3 || !small(one.index) ||
           !small(one.offset))
         return refuse(node, fmt::format("{} is no argument: \"i32 0 8\", one of i32, i64 and "
                                         "pointer, the argument's index, "

@@ -106,7 +106,9 @@ TEST(LiveOperatorTable, MistakesInFilesHaveTheirPlace) {
            {"[[kernel]]\nname = 'a'\narguments = { rows = 'i32' }", "rows is no argument"},
            {"[[kernel]]\nname = 'a'\narguments = { rows = 'i32 -1' }", "rows is no argument"},
            {"[[kernel]]\nname = 'a'\narguments = { rows = 'i32 0 99999' }", "rows is no argument"},
-           {"[[kernel]]\nname = 'a'\narguments = { rows = 7 }", "rows is no argument"}}) {
+           {"[[kernel]]\nname = 'a'\narguments = { rows = 7 }", "rows is no argument"},
+           {"[[kernel]]\nname = 'a;b'", "is no name"},
+           {"[[kernel]]\nname = 'a'\narguments = { 'a=b' = 'i32 0' }", "a=b is no argument"}}) {
     const auto table = OperatorTable::parse(text, "my.toml");
     ASSERT_FALSE(table) << text;
     EXPECT_NE(table.error().what.find(said), std::string::npos) << table.error().what;

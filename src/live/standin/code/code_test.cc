@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -191,6 +192,17 @@ TEST_F(LiveCodeThreads, WhatIsCompiledAtRunTimeHasItsNames) {
                         {"template", 0},
                         {"plain", 0},
                         {"kernels", 3}}));
+}
+
+TEST(LiveLibraries, HaveTheNamesThatProgramsLookFor) {
+  const std::filesystem::path folder = std::filesystem::path(FLOPCAST_LIVE_CORE).parent_path();
+  for (const char* const part : {"adv", "cnn", "engines_precompiled", "engines_runtime_compiled",
+                                 "graph", "heuristic", "ops"}) {
+    const std::string name = std::string("libcudnn_") + part + ".so.9";
+    EXPECT_TRUE(std::filesystem::equivalent(folder / name, folder / "libcudnn.so.9")) << name;
+  }
+  for (const char* const name : {"libcuda.so", "libcudnn.so", "libcurand.so", "libnvrtc.so"})
+    EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
 }
 
 /// A kernel that was compiled at run time, by its name or the expression that names it.
