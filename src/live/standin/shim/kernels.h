@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "live/standin/code/named_arguments.h"
+#include "live/standin/memory/named_arguments.h"
 #include "live/standin/shim/stream.h"
 
 namespace flopcast::live {

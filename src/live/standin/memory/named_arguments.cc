@@ -1,4 +1,4 @@
-#include "live/standin/code/named_arguments.h"
+#include "live/standin/memory/named_arguments.h"
 
 #include <algorithm>
 #include <charconv>
