@@ -96,9 +96,20 @@ function(flopcast_add_live_shims major)
     target_link_libraries(${thin} PRIVATE ${live})
     list(APPEND thin_libraries ${thin})
   endforeach()
-  # The driver's installer leaves this name for linkers: what Triton 3.5 compiles is linked with it.
-  add_custom_command(TARGET flopcast_live${major}_libcuda.so.1 POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 ${folder}/libcuda.so VERBATIM)
+  # Installers leave these names for linkers: what Triton 3.5 compiles is linked with the driver's, and Transformer Engine
+  # loads the others. It needs cuDNN's parts besides, all of which are one library here.
+  set(also "libcuda.so.1 libcuda.so" "libcudnn.so.9 libcudnn.so" "libnvrtc.so.${major} libnvrtc.so"
+           "libcurand.so.10 libcurand.so")
+  foreach(part IN ITEMS adv cnn engines_precompiled engines_runtime_compiled graph heuristic ops)
+    list(APPEND also "libcudnn.so.9 libcudnn_${part}.so.9")
+  endforeach()
+  foreach(names IN LISTS also)
+    separate_arguments(names)
+    list(GET names 0 library)
+    list(GET names 1 name)
+    add_custom_command(TARGET flopcast_live${major}_${library} POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E create_symlink ${library} ${folder}/${name} VERBATIM)
+  endforeach()
 
   set(smi flopcast_live${major}_smi)
   file(GLOB smi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/standin/smi/*.cc)

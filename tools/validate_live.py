@@ -84,6 +84,7 @@ class Framework:
     packages: list[str]
     rows: list[Row]
     torch: str = ""  # a version of its own, where .torch's will not do
+    sources: list[str] = field(default_factory=list)  # compiled against the packages
 
 
 @dataclass(frozen=True)
@@ -316,7 +317,7 @@ def main() -> None:
     failed = 0
     for name in options.names or tables:
         framework = read(tables[name])
-        python = venvs.make(options.venvs, name, framework.packages, options.python, framework.torch)
+        python = venvs.make(options.venvs, name, framework.packages, options.python, framework.torch, framework.sources)
         version = venvs.version(python, re.split(r"[\[=<>~ ]", framework.packages[0])[0])
         rows = []
         for row in framework.rows:

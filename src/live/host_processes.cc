@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "live/engine/pricing/operator_table.h"
+#include "live/wire/named_arguments.h"
 #include "live/wire/ranks.h"
 #include "live/wire/socket.h"
 
@@ -96,6 +98,9 @@ Result<std::map<std::string, std::string>> HostProcesses::environment(
   }
   std::map<std::string, std::string> all = request_.environment;
   if (!request_.torch_plugin.empty()) all["FLOPCAST_LIVE_TORCH"] = request_.torch_plugin.string();
+  const Result<OperatorTable> operators = OperatorTable::make(request_.operators);
+  // A machine of several may not have the user's file.
+  all[kArgumentsVariable] = (operators ? *operators : OperatorTable::builtin()).wanted_arguments();
   all[kSocketVariable] = socket;
   all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
   all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");

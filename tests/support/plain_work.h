@@ -1,6 +1,7 @@
 // Prices for tests: what a record says, whatever else is under way.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -21,6 +22,10 @@ class PlainWork final : public Work {
   Time copy(const Record& record) override {
     return Time::from_us(static_cast<std::int64_t>(record.word[0]));
   }
+  bool fills_chip(const Record& record, std::string_view) override {
+    return record.word[0] >= fills_from;
+  }
+  std::uint64_t fills_from = ~std::uint64_t{0};  ///< blocks
   double straggling() const override { return for_each_doubling; }
   double for_each_doubling = 0;  ///< of nodes, what kernels take longer
 

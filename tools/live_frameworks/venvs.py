@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 # What torch asks for and live runs bring stand-ins of.
@@ -32,20 +34,33 @@ def empty_distributions(torch: Path, folder: Path) -> None:
         (distribution / "INSTALLER").write_text("flopcast\n")
 
 
-def install(python: Path, *words: str) -> None:
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", *words], check=True)
+def install(python: Path, *words: str, **environment: str) -> None:
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    subprocess.run([*pip, *words], check=True, env={**os.environ, **environment})
 
 
-def make(folder: Path, name: str, packages: list[str], base: Path, torch: str = "") -> Path:
+def compile_sources(python: Path, sources: list[str]) -> None:
+    """What is compiled against PyTorch and CUDA, by the headers and the compiler of NVIDIA's packages."""
+    environment = {"CUDA_HOME": str(site_packages(python) / "nvidia/cu13"), "NVTE_BUILD_USE_NVIDIA_WHEELS": "1"}
+    path = f"{python.parent.absolute()}:{os.environ['PATH']}"
+    install(python, "--no-build-isolation", *sources, PATH=path, **environment)
+
+
+def make(folder: Path, name: str, packages: list[str], base: Path, torch: str = "", sources: Sequence[str] = ()) -> Path:
     """The Python of folder/name, with these packages; what is there already stays. base: the Python whose torch is used, unless
-    the framework needs one of another version."""
+    the framework needs one of another version. sources: what is compiled against the packages, with NVIDIA's as they are."""
     venv = folder / name
     python, stamp = venv / "bin/python", venv / ".packages"
-    wanted = "\n".join([f"torch=={torch}"] * bool(torch) + packages) + "\n"
+    wanted = "\n".join([f"torch=={torch}"] * bool(torch) + packages + list(sources)) + "\n"
     if stamp.exists() and stamp.read_text() == wanted:
         return python
-    print(f"{name}: installing {' '.join(packages)} into {venv}", file=sys.stderr)
+    print(f"{name}: installing {' '.join([*packages, *sources])} into {venv}", file=sys.stderr)
     subprocess.run([base, "-m", "venv", "--clear", venv], check=True)
+    if sources:
+        install(python, *packages)
+        compile_sources(python, list(sources))
+        stamp.write_text(wanted)
+        return python
     if torch:
         install(python, "--no-deps", f"torch=={torch}")
     source = site_packages(python if torch else base)

@@ -4,6 +4,7 @@
     flopcast run --on dgx-h100 --ranks 4 megatron_gpt.py --tp 2 --pp 2       on none
     flopcast run --on dgx-h100 --ranks 4 megatron_gpt.py --pp 2 --chunks 2
     flopcast run --on dgx-h100 --ranks 4 megatron_gpt.py --experts 8 --ep 4
+    flopcast run --on dgx-h100 --ranks 4 megatron_gpt.py --tp 2 --spec te --fp8 hybrid
 """
 
 import argparse
@@ -33,7 +34,7 @@ def settings(args):
         virtual_pipeline_model_parallel_size=args.chunks if args.chunks > 1 else None,
         num_moe_experts=args.experts or None, expert_model_parallel_size=args.ep, moe_token_dispatcher_type="alltoall",
         moe_router_topk=2, moe_router_load_balancing_type="aux_loss", moe_aux_loss_coeff=1e-2, add_bias_linear=False,
-        gradient_accumulation_fusion=False, bias_dropout_fusion=False, persist_layer_norm=False,
+        gradient_accumulation_fusion=False, bias_dropout_fusion=False, persist_layer_norm=False, fp8=args.fp8,
     )  # fmt: skip
 
 
@@ -75,6 +76,7 @@ def main():
     parser.add_argument("--experts", type=int, default=0)
     parser.add_argument("--ep", type=int, default=1)
     parser.add_argument("--spec", default="local", choices=["local", "te"], help="whose layers")
+    parser.add_argument("--fp8", choices=["hybrid", "e4m3"], help="products of Transformer Engine's layers in 8 bits")
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--vocabulary", type=int, default=4096)

@@ -17,6 +17,9 @@ class ClusterWork final : public Work {
   Time kernel(const Record& record, std::string_view signature) override;
   Time copy(const Record& record) override;
   Time alone(const Transfer& what) override { return transfers_.alone(what); }
+  bool fills_chip(const Record& record, std::string_view signature) override {
+    return kernels_.fills_chip(signature, record.word[0] * record.word[1]);
+  }
   double contention() const override { return contention_; }
   double straggling() const override { return straggling_; }
   void begin(std::uint64_t transfer, const Transfer& what, Time start) override;

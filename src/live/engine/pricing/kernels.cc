@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "base/numeric/clock.h"
@@ -135,12 +136,15 @@ Signature told(const MemoryBound& bytes, std::vector<CountedKernel::Part> produc
   return made;
 }
 
+using Numbers = std::map<std::string, double, std::less<>>;
+
 /// By the kernel's name. @param otherwise what it moves as far as else is known
 std::optional<Signature> by_kernel_rule(std::string_view kernel, const OperatorCall* call,
                                         std::uint64_t threads, Moving otherwise,
-                                        const OperatorTable& table) {
+                                        const OperatorTable& table, const Numbers& arguments = {}) {
   auto found = table.of_kernel(kernel);
   if (!found) return std::nullopt;
+  found->numbers.insert(arguments.begin(), arguments.end());
   found->numbers.insert_or_assign("threads", static_cast<double>(threads));
   ToldWork work = told_work(*found->rule, {call, found->numbers}, otherwise);
   Signature made;
@@ -155,6 +159,38 @@ std::optional<Signature> by_kernel_rule(std::string_view kernel, const OperatorC
   made.lack = std::move(work.lack);
   made.rule = found->name;
   return made;
+}
+
+/// Of a kernel whose work nobody knows, what so many threads may move.
+Signature by_threads(std::string_view name, std::uint64_t threads) {
+  const double bytes = kBytesPerThread * static_cast<double>(std::max<std::uint64_t>(1, threads));
+  return {moves(bytes / 2, bytes / 2), false, true, 0, {}, name};
+}
+
+Signature only_named(std::string_view name, std::uint64_t threads, const OperatorTable& table,
+                     const Numbers& arguments) {
+  Signature made = by_threads(name, threads);
+  const auto named = named_kernel(name, threads);
+  const MemoryBound otherwise = named.value_or(std::get<MemoryBound>(made.kernel));
+  const auto own = by_kernel_rule(
+      name, nullptr, threads, {otherwise.read.value, otherwise.written.value}, table, arguments);
+  if (own && own->known) return *own;
+  if (named) return {*named, true, true, 0, name, name};
+  if (own) made.lack = own->lack;
+  return made;
+}
+
+/// Arguments that the kernel's rule asks for.
+Signature told_by_arguments(Words& words, std::uint64_t threads, const OperatorTable& table) {
+  const std::string_view name = words.next();
+  Numbers arguments;
+  while (!words.rest().empty()) {
+    const std::string_view word = words.next();
+    const std::size_t equal = std::min(word.find('='), word.size());
+    const auto number = parse_number(word.substr(std::min(equal + 1, word.size())));
+    if (number) arguments.insert_or_assign(std::string(word.substr(0, equal)), *number);
+  }
+  return only_named(name, threads, table, arguments);
 }
 
 /// What people see is the operator's name; it lies in the text as it is.
@@ -191,6 +227,26 @@ std::optional<Signature> operator_of(std::string_view words, bool beside, std::u
   return made;
 }
 
+/// About as many blocks as kernels cut a product into.
+double product_blocks(const Kernel& kernel) {
+  constexpr double kBlock = 128;
+  const auto blocks = [](std::int64_t size) {
+    return std::ceil(static_cast<double>(size) / kBlock);
+  };
+  if (const auto* gemm = std::get_if<Gemm>(&kernel))
+    return blocks(gemm->m) * blocks(gemm->n) * static_cast<double>(gemm->batch);
+  if (const auto* attention = std::get_if<Attention>(&kernel))
+    return blocks(attention->query_length) *
+           static_cast<double>(attention->batch * attention->heads);
+  return std::holds_alternative<GroupedGemm>(kernel) ? std::numeric_limits<double>::infinity() : 0;
+}
+double product_blocks(const Signature& read) {
+  double all = product_blocks(read.kernel);
+  if (!read.counted) return all;
+  for (const CountedKernel::Part& part : read.counted->products) all += product_blocks(part.kernel);
+  return all;
+}
+
 /// Numbers between measured ones are measured as far as people are concerned.
 std::string_view word_of(Basis basis) {
   return name(basis == Basis::kTable ? Basis::kMeasured : basis);
@@ -223,24 +279,15 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads,
       return made;
     }
   }
+  if (kind == "told") return told_by_arguments(words, threads, table);
   const auto known = kind == "gemm"        ? gemm_of(words)
                      : kind == "attention" ? attention_of(words)
                      : kind == "memory"    ? memory_of(words)
                                            : std::nullopt;
   if (known)
     return {*known, true, false, 0, words.rest(), words.rest().empty() ? kind : words.rest()};
-  const double bytes = kBytesPerThread * static_cast<double>(std::max<std::uint64_t>(1, threads));
-  Signature made{moves(bytes / 2, bytes / 2), false, true, 0, {}, signature};
-  if (kind != "kernel") return made;
-  made.name = words.rest();
-  const auto named = named_kernel(made.name, threads);
-  const MemoryBound otherwise = named.value_or(std::get<MemoryBound>(made.kernel));
-  const auto own = by_kernel_rule(made.name, nullptr, threads,
-                                  {otherwise.read.value, otherwise.written.value}, table);
-  if (own && own->known) return *own;
-  if (named) return {*named, true, true, 0, made.name, made.name};
-  if (own) made.lack = own->lack;
-  return made;
+  if (kind == "kernel") return only_named(words.rest(), threads, table, {});
+  return by_threads(signature, threads);
 }
 
 KernelTime KernelPrices::attention(const Attention& kernel, std::string_view signature) const {
@@ -343,6 +390,7 @@ KernelPrices::Price KernelPrices::price_of(std::string_view signature,
                                : std::string(word_of(time.basis));
   price.name = read.name;
   price.unknown = !read.known;
+  price.fills = product_blocks(read) >= machine_.cluster().chip.cores;
   price.lack = std::move(read.lack);
   price.rule = read.rule;
   price.behind = std::clamp(read.behind, 0.0, 1e15);
@@ -391,6 +439,11 @@ std::vector<std::string> KernelPrices::unmatched() const {
     if (matched_.count(one.name) == 0) all.push_back(one.place + ": " + *one.name);
   }
   return all;
+}
+
+bool KernelPrices::fills_chip(std::string_view signature, std::uint64_t threads) {
+  const auto found = prices_.find({signatures_.intern(signature), threads});
+  return found != prices_.end() && found->second.fills;
 }
 
 Time KernelPrices::copy_on_chip(std::uint64_t bytes) const {

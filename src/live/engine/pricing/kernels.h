@@ -9,6 +9,7 @@
 //   arguments READ WRITTEN BEHIND NAME...                    bytes that its arguments lead to, all of those allocations:
 //                                                            what it does with them is not known
 //   counted READ WRITTEN OPERATIONS BEHIND STATE PRODUCTS ROWS NAME...   what a program was counted to do (counted_kernels.h)
+//   told NAME ROWS=4096 ...                                  arguments that the table asks for of such kernels
 //   spin CYCLES NAME...                                      waits until the clock has ticked so often
 //   kernel NAME...                                           nothing is known but its name and grid
 // What operators and kernels of extensions do says a table (operator_table.h).
@@ -82,6 +83,8 @@ class KernelPrices {
         table_(std::move(table)) {}
   /// @param threads of the whole grid
   Time price(std::string_view signature, std::uint64_t threads);
+  /// Whether a kernel of this kind, priced before, multiplies with all of the chip: it has as many blocks as the chip has cores.
+  bool fills_chip(std::string_view signature, std::uint64_t threads);
   /// Bytes moved from here to there within the chip.
   Time copy_on_chip(std::uint64_t bytes) const;
   /// Bytes set to a value.
@@ -100,6 +103,7 @@ class KernelPrices {
     Time time;
     std::string basis, name;
     bool unknown = false;  ///< its work is
+    bool fills = false;    ///< the chip, with products
     double behind = 0;     ///< bytes that it can reach then
     Time floor;            ///< for those
     std::string lack = {};

@@ -13,6 +13,7 @@
 #include "base/text/numbers.h"
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
+#include "live/wire/named_arguments.h"
 
 namespace flopcast::live {
 namespace {
@@ -42,6 +43,20 @@ constexpr auto kCountings = std::to_array<CountingName>({{"moves", Counting::kMo
                                                          {"attends", Counting::kAttends},
                                                          {"convolves", Counting::kConvolves},
                                                          {"groups", Counting::kGroups}});
+
+/// At least one, which may be empty.
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t end = 0; end != std::string_view::npos;) {
+    end = text.find(' ');
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return words;
+}
+
+/// Bytes; parameters of a kernel are 4 KiB, 32 with the newest chips.
+constexpr std::int64_t kMostOffset = 32 << 10;
 
 /// Whether each brace of a pattern is of a hole: "{n}".
 bool has_holes(std::string_view pattern) {
@@ -102,6 +117,7 @@ class TableReader {
     rule.backward = keys.truth("backward");
     keys.amount("read", rule.read);
     keys.amount("written", rule.written);
+    keys.tables("arguments", [&](const toml::table& one) { arguments(one, rule.arguments); });
     keys.tables("product",
                 [&](const toml::table& one) { product(one, rule.products.emplace_back()); });
     keys.tables("attention",
@@ -137,7 +153,8 @@ class TableReader {
     void names(std::string_view key, std::vector<std::string>& names) {
       each(key, [&](const toml::node& node) {
         const auto name = node.value<std::string>();
-        if (!name || name->empty() || name->find(' ') != std::string::npos || !has_holes(*name))
+        if (!name || name->empty() || name->find_first_of(" ;") != std::string::npos ||
+            !has_holes(*name))
           return reader_.refuse(
               node, fmt::format("{} is no name: ns::operator, with * for anything", key));
         names.push_back(*name);
@@ -188,6 +205,32 @@ class TableReader {
     std::string where_;
     std::set<std::string> known_;
   };
+
+  /// "i32 0 8": type, index, and the offset into a structure.
+  void arguments(const toml::table& table, std::vector<ArgumentRule>& all) {
+    for (const auto& [key, node] : table) {
+      ArgumentRule one{std::string(key.str()), {}, 0, 0};
+      const std::vector<std::string_view> words = words_of(node.value_or(std::string_view()));
+      const auto* const type =
+          std::find_if(std::begin(kArgumentTypes), std::end(kArgumentTypes),
+                       [&words](const ArgumentType& known) { return known.name == words.at(0); });
+      const auto number = [&words](std::size_t at, std::int64_t otherwise) {
+        return words.size() > at ? parse_whole(words[at]).value_or(-1) : otherwise;
+      };
+      one.index = number(1, -1);
+      one.offset = number(2, 0);
+      const auto small = [](std::int64_t at) { return at >= 0 && at <= kMostOffset; };
+      const bool is_word = one.name.find_first_of(" ;=:") == std::string::npos;
+      if (!is_word || type == std::end(kArgumentTypes) || words.size() > 3 || !small(one.index) ||
+          !small(one.offset))
+        return refuse(node, fmt::format("{} is no argument: \"i32 0 8\", one of i32, i64 and "
+                                        "pointer, the argument's index, "
+                                        "and the offset of bytes into it",
+                                        key.str()));
+      one.type = words[0];
+      all.push_back(std::move(one));
+    }
+  }
 
   void product(const toml::table& table, ProductRule& rule) {
     Keys keys(*this, table, place(file_, table));
@@ -241,31 +284,11 @@ bool take_hole(std::string_view& pattern, std::string_view& name,
   return true;
 }
 
-/// Whether a name is of a pattern: "*" is anything, "{n}" a whole number.
 bool fits(std::string_view pattern, std::string_view name,
           std::map<std::string, double, std::less<>>& numbers) {
-  std::optional<std::string_view> behind_star;
-  std::string_view from;  // where what is behind the last star was tried
-  for (;;) {
-    if (!pattern.empty() && pattern.front() == '*') {
-      pattern.remove_prefix(1);
-      if (pattern.empty()) return true;
-      behind_star = pattern;
-      from = name;
-    } else if (!pattern.empty() && pattern.front() == '{' && take_hole(pattern, name, numbers)) {
-      continue;
-    } else if (!pattern.empty() && !name.empty() && pattern.front() == name.front()) {
-      pattern.remove_prefix(1);
-      name.remove_prefix(1);
-    } else if (pattern.empty() && name.empty()) {
-      return true;
-    } else {
-      if (!behind_star || from.empty()) return false;
-      from.remove_prefix(1);
-      pattern = *behind_star;
-      name = from;
-    }
-  }
+  return fits_pattern(pattern, name, [&numbers](std::string_view& left, std::string_view& of_name) {
+    return take_hole(left, of_name, numbers);
+  });
 }
 
 std::optional<OperatorTable::Found> found_in(const std::vector<OperatorRule>& rules,
@@ -301,6 +324,19 @@ Result<OperatorTable> OperatorTable::parse(std::string_view text, const std::str
   }
   if (reader.problem()) return *reader.problem();
   return table;
+}
+
+std::string OperatorTable::wanted_arguments() const {
+  std::string text;
+  for (const OperatorRule& rule : kernels_) {
+    for (const std::string& name : rule.names) {
+      if (!text.empty()) text += ';';
+      text += name;
+      for (const ArgumentRule& one : rule.arguments)
+        text += fmt::format(" {}={}:{}:{}", one.name, one.type, one.index, one.offset);
+    }
+  }
+  return text;
 }
 
 const OperatorTable& OperatorTable::builtin() {

@@ -10,6 +10,8 @@
 //   [operator.attention]             sequences, queries, keys, heads, kv_heads, dim, value_dim, causal, window, type, cache, backward
 //   [[kernel]]                       the same of a kernel that no operator launched: a name as the program registered it, with
 //                                    {n} for whole numbers in it
+//   arguments = { rows = "i32 0 8" } names for what a launch is given: type (i32, i64, or pointer: the bytes behind it), index of
+//                                    the argument, and bytes into it where it is a structure
 // Amounts are expressions (expression.h), numbers, or lists of them: the first whose arguments are there counts. Where one is
 // passed over because its tensor's values are not known, what follows is assumed. `type` names an argument or a type.
 #pragma once
@@ -62,6 +64,11 @@ struct AttentionRule {
   bool backward = false;
 };
 
+struct ArgumentRule {
+  std::string name, type;
+  std::int64_t index = 0, offset = 0;
+};
+
 struct OperatorRule {
   std::vector<std::string> names;
   std::string place;  ///< "catalog/live/operators.toml:12:1"
@@ -71,6 +78,7 @@ struct OperatorRule {
   Alternatives read, written;
   std::vector<ProductRule> products;
   std::optional<AttentionRule> attention;
+  std::vector<ArgumentRule> arguments;
 
   bool multiplies() const { return !products.empty() || attention; }
 };
@@ -91,6 +99,9 @@ class OperatorTable {
   /// @param name "ns::attend", without overload
   std::optional<Found> of_operator(std::string_view name) const;
   std::optional<Found> of_kernel(std::string_view name) const;
+
+  /// Which arguments of which kernels processes have to tell (wire/named_arguments.h).
+  std::string wanted_arguments() const;
 
   /// Patterns of the user's file, with their places; a Found's `name` is one of them.
   struct Own {

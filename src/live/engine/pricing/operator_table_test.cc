@@ -101,7 +101,14 @@ TEST(LiveOperatorTable, MistakesInFilesHaveTheirPlace) {
            {"[[operator]]\nname = 'a'\ncounts = "
             "'rows'\n[[operator.product]]\nm=1\nn=1\nk=1\ntype='bf16'",
             "one of them"},
-           {"[[kernel]]\nname = 7", "is no name"}}) {
+           {"[[kernel]]\nname = 7", "is no name"},
+           {"[[kernel]]\nname = 'a'\narguments = { rows = 'f32 0' }", "rows is no argument"},
+           {"[[kernel]]\nname = 'a'\narguments = { rows = 'i32' }", "rows is no argument"},
+           {"[[kernel]]\nname = 'a'\narguments = { rows = 'i32 -1' }", "rows is no argument"},
+           {"[[kernel]]\nname = 'a'\narguments = { rows = 'i32 0 99999' }", "rows is no argument"},
+           {"[[kernel]]\nname = 'a'\narguments = { rows = 7 }", "rows is no argument"},
+           {"[[kernel]]\nname = 'a;b'", "is no name"},
+           {"[[kernel]]\nname = 'a'\narguments = { 'a=b' = 'i32 0' }", "a=b is no argument"}}) {
     const auto table = OperatorTable::parse(text, "my.toml");
     ASSERT_FALSE(table) << text;
     EXPECT_NE(table.error().what.find(said), std::string::npos) << table.error().what;
@@ -119,6 +126,21 @@ TEST(LiveOperatorTable, PatternsFitWholeNames) {
   EXPECT_TRUE(table.of_kernel("ends and"));
   EXPECT_FALSE(table.of_kernel("ends andy"));
   EXPECT_FALSE(table.of_kernel("gemm_implELj1x"));
+}
+
+TEST(LiveOperatorTable, KernelsTakeWhatTheirArgumentsSay) {
+  const auto table = *OperatorTable::parse(
+      "[[kernel]]\nname = 'plain'\n[[kernel]]\nname = '*norm*'\nread = '2 * rows * cols'\n"
+      "arguments = { rows = 'i32 0 8', cols = 'i64 1', by = 'pointer 2' }",
+      "my.toml");
+  EXPECT_EQ(table.wanted_arguments(), "plain;*norm* by=pointer:2:0 cols=i64:1:0 rows=i32:0:8");
+  KernelPrices prices = prices_with(table);
+  const double seconds = prices.price("told my_norm rows=8192 cols=65536 by=0", 256).seconds();
+  EXPECT_GT(seconds, 2.0 * 8192 * 65536 / 3.35e12);
+  EXPECT_LT(seconds, 3.0 * 8192 * 65536 / 3.35e12);
+  EXPECT_TRUE(prices.unknown().empty());
+  prices.price("told my_norm rows=8192", 256);  // what was not told is lacking
+  EXPECT_EQ(prices.unknown().size(), 1u);
 }
 
 /// What flash_ext does: vLLM's FlashAttention 3, 4 sequences of 8,192 tokens, 32 heads of 128.
@@ -241,6 +263,23 @@ TEST(LiveOperatorTable, EveryRuleOfTheCatalogueIsReached) {
   EXPECT_EQ(OperatorTable::builtin().of_operator("_C::fused_add_rms_norm")->rule->op,
             MemoryOp::kRmsNorm);
   EXPECT_FALSE(OperatorTable::builtin().of_operator("nobody::knows"));
+  for (const auto& [name, read] : std::vector<std::pair<std::string, double>>{
+           {"&::te::rmsnorm_fwd_tuned_kernel<::te::Kernel_traits<::te::bf16,::te::bf16,::te::bf16,:"
+            ":te::fp32,4096>>",
+            2},
+           {"&::te::rmsnorm_bwd_finalize_tuned_kernel<::te::Kernel_traits<::te::bf16,::te::bf16>>",
+            4},
+           {"&::te::ln_bwd_tuned_kernel<::te::Kernel_traits<::te::fp32,::te::fp32,::te::fp32>>", 8},
+           {"_ZN18transformer_engine16gated_act_kernelILi8ELb1Ef13__nv_bfloat16S1_EEvPKT2_", 4}}) {
+    const auto found = OperatorTable::builtin().of_kernel(name);
+    ASSERT_TRUE(found) << name;
+    auto numbers = found->numbers;
+    for (const ArgumentRule& one : found->rule->arguments) numbers[one.name] = 1 << 12;
+    EXPECT_NEAR(
+        found->rule->read.at(0).evaluate({nullptr, numbers}).amount->numbers.at(0) / (1 << 24),
+        read, 0.01)
+        << name;
+  }
 }
 
 RC_GTEST_PROP(LiveOperatorTable, DamagedCallsOfExtensionsAreReadOrRefused, ()) {

@@ -273,7 +273,7 @@ std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& 
   return std::nullopt;
 }
 
-/// Transfers whose ranks have all come start.
+/// Transfers whose ranks have all come start, and products that take turns.
 void Session::State::begin_transfers() {
   const std::vector<GrowingTask> more = run.take_started();
   started.insert(started.end(), more.begin(), more.end());
@@ -281,11 +281,20 @@ void Session::State::begin_transfers() {
     const GrowingTask task = started.front();
     if (!watched_until(run.start(task))) return;
     started.erase(started.begin());
-    const auto found = to_begin.find(task);
-    work.begin(task, found->second.what, run.start(task));
-    for (const Comer& comer : found->second.come) run.let_go(comer.arrival);
-    to_begin.erase(found);
+    begin_transfer(task);
   }
+}
+
+void Session::State::begin_transfer(GrowingTask task) {
+  if (const auto product = products.find(task); product != products.end()) {
+    work.compute(task, product->second.chip, product->second.duration, run.start(task));
+    products.erase(product);
+    return;
+  }
+  const auto found = to_begin.find(task);
+  work.begin(task, found->second.what, run.start(task));
+  for (const Comer& comer : found->second.come) run.let_go(comer.arrival);
+  to_begin.erase(found);
 }
 
 /// The thread needs the bytes of a call that it has made: it goes on when all have called. That is no part of the

@@ -90,6 +90,16 @@ Time Session::State::slowed(Process& process, Time alone) const {
   return alone + Time{static_cast<std::int64_t>(static_cast<double>(beside.ps) * share)};
 }
 
+/// Whether a kernel is one of those that wait for each other: products, from when on a second stream of the device has any.
+bool Session::State::takes_turns(Process& process, const Record& record,
+                                 std::string_view signature) {
+  if (!work.fills_chip(record, signature)) return false;
+  ProductStreams& streams =
+      process.products.try_emplace(record.device, ProductStreams{record.stream}).first->second;
+  streams.several = streams.several || streams.first != record.stream;
+  return streams.several;
+}
+
 /// A kernel, copy, fill or function of the application's; the thread may wait for a copy.
 void Session::State::put(Process& process, Thread& thread, const Record& record,
                          std::string_view signature) {
@@ -102,7 +112,11 @@ void Session::State::put(Process& process, Thread& thread, const Record& record,
                                                        : work.copy(record);
   NewTask task{stream.track, kernel ? TaskKind::kCompute : TaskKind::kCopy, name, duration};
   task.note = note_of(record, call);
+  task.ends_later = kernel && takes_turns(process, record, signature);
   const GrowingTask made = on_stream(process, record.device, stream, call, task);
+  if (task.ends_later)
+    products.emplace(
+        made, Product{static_cast<std::uint32_t>(chip_of(process, record.device)), duration});
   if (record.act != Act::kHostWork) runs_on_chip(process, record.device, made, kernel);
   watch(process, record, made);
   if ((record.flags & kAnswerWanted) == 0) return;

@@ -23,6 +23,9 @@ class FuzzedWork final : public Work {
   Time alone(const Transfer& what) override {
     return time_of(static_cast<std::uint64_t>(what.bytes));
   }
+  bool fills_chip(const Record& record, std::string_view) override {
+    return record.word[0] % 2 == 1;
+  }
   double contention() const override { return 0.2; }
   double straggling() const override { return 0.01; }
   void begin(std::uint64_t transfer, const Transfer& what, Time start) override {

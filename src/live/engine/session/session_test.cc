@@ -65,6 +65,37 @@ TEST(LiveSession, TheDefaultStreamWaitsForOthersAndTheyForIt) {
   EXPECT_EQ(one.answer().at, us(138));
 }
 
+TEST(LiveSession, ProductsOfSeveralStreamsTakeTheirTurns) {
+  One one;
+  one.work.fills_from = 50;
+  for (int i = 0; i < 4; ++i) {
+    one.say(kernel(5, 100));
+    one.say(kernel(6, 100));
+    one.say(kernel(7, 30));  // runs beside them
+  }
+  one.say(with_event(Act::kRecordEvent, 1, 7));
+  one.say(with_event(Act::kWaitEvent, 1));
+  EXPECT_LT(one.answer().at, us(150));
+  one.say(wait_device());
+  // The first is over before another stream has any: seven in turn from 7 us on, where one could start.
+  EXPECT_EQ(one.answer().at, us(7 + 700 + 3));
+}
+
+TEST(LiveSession, AProductThatWaitsForAnotherRankLetsOthersGoFirst) {
+  PlainWork work;
+  work.fills_from = 50;
+  const Script script = {{communicator(0, 2), wait_group(), kernel(5, 100), kernel(6, 100),
+                          collective(Collective::kAllReduce, 10, 5), kernel(5, 100), kernel(6, 100),
+                          kernel(6, 100), wait_device()},
+                         {communicator(1, 2), wait_group(), kernel(5, 4000),
+                          collective(Collective::kAllReduce, 10, 5), wait_device()}};
+  Session session(work, kTimes);
+  std::mt19937 random(1);
+  const Announced told = play(script, session, random);
+  const Time first = std::get<0>(told[0].back()), second = std::get<0>(told[1].back());
+  EXPECT_EQ(first, second + us(100));  // the other stream's three are long over
+}
+
 TEST(LiveSession, EventsOrderStreamsAndMeasureTime) {
   One one;
   one.say(with_event(Act::kRecordEvent, 1, 5));
@@ -926,6 +957,18 @@ class SlowOracle {
   std::map<std::size_t, Meeting> meetings_;
   std::map<std::size_t, Time> made_;
 };
+
+RC_GTEST_PROP(LiveSessionProperty, WhoIsHeardFirstDoesNotShowInTurns, ()) {
+  const Script script = any_script();
+  const auto one = [&script](unsigned seed) {
+    PlainWork work;
+    work.fills_from = 10;
+    Session session(work, kTimes);
+    std::mt19937 random(seed);
+    return play(script, session, random);
+  };
+  RC_ASSERT(one(1) == one(*rc::gen::inRange(2u, 1000u)));
+}
 
 RC_GTEST_PROP(LiveSessionProperty, AnswersAreThoseOfASlowOracle, ()) {
   const Script script = any_script();

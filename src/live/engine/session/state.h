@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "live/engine/session/chip_turns.h"
 #include "live/engine/session/device_use.h"
 #include "live/engine/session/folding.h"
 #include "live/engine/session/session.h"
@@ -118,6 +119,17 @@ struct Early {
   std::string signature;
 };
 
+/// Streams that have had products that take the whole device.
+struct ProductStreams {
+  std::uint64_t first = 0;
+  bool several = false;
+};
+/// A product that could start, and then has its turn on the chip.
+struct Product {
+  std::uint32_t chip = 0;
+  Time duration;
+};
+
 /// What an event stands for.
 struct RecordedEvent {
   GrowingTask task = kNoGrowingTask;  ///< on its stream, kept
@@ -140,6 +152,7 @@ struct Process {
   /// By device: those that have had work and heed the default stream, or are it. Programs make hundreds that
   /// do neither.
   std::map<std::uint16_t, std::vector<const Stream*>> heeding;
+  std::map<std::uint16_t, ProductStreams> products;       ///< by device
   std::map<std::uint64_t, RecordedEvent> events;          ///< as last recorded
   std::unordered_map<std::uint64_t, Membership> members;  ///< by communicator
   std::unordered_map<std::uint64_t, std::vector<std::int32_t>>
@@ -220,7 +233,7 @@ struct Session::State {
     bool leaps = false;  ///< somebody sleeps or waits until a time
   };
 
-  Work& work;
+  mutable ChipTurns work;  ///< asked also by what changes nothing
   HostTimes times;
   Folding folding;
   std::vector<SessionListener*> listeners;
@@ -255,6 +268,8 @@ struct Session::State {
   std::unordered_map<CallKey, Splitting, CallKeyHash>
       splittings;                                     ///< number: of the group's splits
   std::unordered_map<GrowingTask, Meeting> to_begin;  ///< all have called: transfers not started
+  std::unordered_map<GrowingTask, Product>
+      products;                       ///< not started, on devices where they take turns
   std::vector<GrowingTask> complete;  ///< transfers that all ranks of the last call have come to
   std::uint32_t devices_of_node = 1, chips_of_node = 1;
   std::map<std::uint32_t, ChipUse> chips;
@@ -327,6 +342,7 @@ struct Session::State {
   void watch(Process& process, const Record& record, GrowingTask task);
   static Question span_of(const Process& process, const Record& record);
   Time slowed(Process& process, Time alone) const;
+  bool takes_turns(Process& process, const Record& record, std::string_view signature);
   void put(Process& process, Thread& thread, const Record& record, std::string_view signature);
   void record_event(Process& process, Thread& thread, const Record& record);
   void stream_waits(Process& process, Thread& thread, const Record& record);
@@ -362,6 +378,7 @@ struct Session::State {
                                         std::string_view line);
   std::optional<Diagnostic> settle(Process& process, Thread& thread, const Record& record);
   void begin_transfers();
+  void begin_transfer(GrowingTask task);
 
   // device_use.cc: what chips do, for who asks
   std::uint32_t chip_of_node(std::int32_t rank, std::uint16_t device) const;

@@ -35,6 +35,11 @@ class Work {
   /// Of kCopy and kFill records.
   virtual Time copy(const Record& record) = 0;
 
+  /// Whether a kernel multiplies on all of a chip, so that another that does waits for it.
+  virtual bool fills_chip(const Record& /*record*/, std::string_view /*signature*/) {
+    return false;
+  }
+
   /// How long a transfer takes where nothing else uses its links.
   virtual Time alone(const Transfer& /*what*/) { return {}; }
   /// Share of a chip's computing that a transfer beside it takes.

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "live/standin/clock/clocks.h"
 #include "live/standin/clock/real.h"
@@ -45,15 +46,30 @@ void locked(Speaker& me, pthread_mutex_t* mutex) {
   take_stamp(mutex);
 }
 
-/// Python's interpreter uses conditions for its own lock alone, which excludes and announces nothing.
+/// So long a thread that the engine takes for standing still waits for the interpreter before it asks for it again.
+constexpr std::int64_t kAskAgainNs = 250'000'000;
+
+/// Python's interpreter uses conditions for its own lock alone, which excludes and announces nothing. It looks again every 5 ms.
+/// Who has the lock may itself wait for the run, which goes on when all stand still who wait for the lock: at once, so those that
+/// the engine has been told of stay so, and tell it again themselves.
 int wait_for_interpreter(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns) {
   refund_look();  // how often it looks at the clock is up to the real scheduler
-  const timespec until = real_in(ns);
+  Speaker& me = *own_speaker;
+  const auto wait = [&](std::int64_t so_long) {
+    const timespec until = real_in(so_long);
+    return real_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
+  };
+  const auto is_told = [&me] {
+    return me.standing.load(std::memory_order_relaxed) == Standing::kIdle;
+  };
   Link& link = Link::get();
   link.block(Standing::kForLock, condition);
-  const int status = real_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
+  if (std::exchange(me.told, false)) link.tell_own();
+  int status = wait(ns);
+  if (status == ETIMEDOUT && is_told()) status = wait(kAskAgainNs);
+  me.again = status == ETIMEDOUT;
+  me.told = me.again && is_told();
   link.unblock();
-  own_speaker->again = status == ETIMEDOUT;
   return status;
 }
 

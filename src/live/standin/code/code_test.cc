@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "live/engine/pricing/operator_table.h"
+#include "live/wire/named_arguments.h"
 #include "support/live_programs.h"
 
 namespace flopcast::live {
@@ -189,6 +192,81 @@ TEST_F(LiveCodeThreads, WhatIsCompiledAtRunTimeHasItsNames) {
                         {"template", 0},
                         {"plain", 0},
                         {"kernels", 3}}));
+}
+
+TEST(LiveLibraries, HaveTheNamesThatProgramsLookFor) {
+  const std::filesystem::path folder = std::filesystem::path(FLOPCAST_LIVE_CORE).parent_path();
+  for (const char* const part : {"adv", "cnn", "engines_precompiled", "engines_runtime_compiled",
+                                 "graph", "heuristic", "ops"}) {
+    const std::string name = std::string("libcudnn_") + part + ".so.9";
+    EXPECT_TRUE(std::filesystem::equivalent(folder / name, folder / "libcudnn.so.9")) << name;
+  }
+  for (const char* const name : {"libcuda.so", "libcudnn.so", "libcurand.so", "libnvrtc.so"})
+    EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
+}
+
+/// A kernel that was compiled at run time, by its name or the expression that names it.
+void* compiled(const Library& cuda, const char* source, const char* expression, const char* name) {
+  void *program = nullptr, *module = nullptr, *kernel = nullptr;
+  cuda("nvrtcCreateProgram", &program, source, "kernels.cu", 0, static_cast<const char**>(nullptr),
+       static_cast<const char**>(nullptr));
+  if (expression) cuda("nvrtcAddNameExpression", program, expression);
+  cuda("nvrtcCompileProgram", program, 0, static_cast<const char**>(nullptr));
+  if (expression) cuda("nvrtcGetLoweredName", program, expression, &name);
+  std::size_t size = 0;
+  cuda("nvrtcGetCUBINSize", program, &size);
+  std::vector<char> code(size);
+  cuda("nvrtcGetCUBIN", program, code.data());
+  cuda("cuModuleLoadData", &module, static_cast<const void*>(code.data()));
+  cuda("cuModuleGetFunction", &kernel, module, name);
+  return kernel;
+}
+
+float milliseconds_with(const Library& cuda, void* kernel, void** arguments) {
+  void *from = nullptr, *to = nullptr, *const stream = nullptr;
+  cuda("cudaEventCreate", &from);
+  cuda("cudaEventCreate", &to);
+  cuda("cudaEventRecord", from, stream);
+  cuda("cuLaunchKernel", kernel, 1u, 1u, 1u, 256u, 1u, 1u, 0u, stream, arguments,
+       static_cast<void**>(nullptr));
+  cuda("cudaEventRecord", to, stream);
+  cuda("cudaEventSynchronize", to);
+  float time = 0;
+  cuda("cudaEventElapsedTime", &time, from, to);
+  return time;
+}
+
+/// Kernels as Transformer Engine compiles them when it runs: their sizes are numbers, or lie in a structure.
+TEST_F(LiveCodeThreads, KernelsOfTheTableTakeWhatTheirArgumentsSay) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    const std::string asked = OperatorTable::builtin().wanted_arguments();
+    setenv(kArgumentsVariable, asked.c_str(), 1);
+    void* const transpose =
+        compiled(cuda, "__global__ void transpose_optimized_kernel(const T* in, size_t columns) {}",
+                 nullptr, "transpose_optimized_kernel");
+    void* pointer = nullptr;
+    std::uint64_t columns = 16, rows = 16;
+    void* transposed[] = {&pointer, &pointer, &pointer, &columns, &rows};
+    said["small"] = milliseconds_with(cuda, transpose, transposed);
+    columns = 1 << 15;
+    rows = 1 << 16;
+    said["transpose"] = milliseconds_with(cuda, transpose, transposed);
+    void* const norm =
+        compiled(cuda, "template <typename T> __global__ void rmsnorm_fwd_kernel(Parameters p) {}",
+                 "&::te::rmsnorm_fwd_kernel<::te::Kernel_traits<::te::fp32>>", nullptr);
+    struct {
+      int blocks_by_rows = 132, blocks_of_row = 1, rows = 1 << 16, columns = 1 << 13;
+      void* x = nullptr;
+    } parameters;
+    void* structure[] = {&parameters};
+    said["norm"] = milliseconds_with(cuda, norm, structure);
+  });
+  const double least = 1e3 * 2 * (std::uint64_t{1} << 31) / 3.35e12;  // 2 GiB read, as many written
+  EXPECT_LT(told.at("small"), 0.02);
+  for (const char* const name : {"transpose", "norm"}) {
+    EXPECT_GE(told.at(name), least) << name;
+    EXPECT_LE(told.at(name), 1.5 * least) << name;
+  }
 }
 
 }  // namespace

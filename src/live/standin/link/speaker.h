@@ -70,6 +70,7 @@ struct Speaker {
   bool timed = false;             ///< stands still until a time, and was not woken
   Outside polls = Outside::kNothing;  ///< has just looked whether it is there, in vain
   bool again = false;                 ///< has not got the lock of the interpreter, and asks again
+  bool told = false;                  ///< and the engine took it for standing still
   const void* last_lock = nullptr;    ///< mutex that it locked last
   Keeper* keeper = nullptr;           ///< of records that the thread itself writes
 

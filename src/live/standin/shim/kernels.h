@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "live/standin/memory/named_arguments.h"
 #include "live/standin/shim/stream.h"
 
 namespace flopcast::live {
@@ -28,6 +30,8 @@ struct KernelObject {
   int max_threads = 1024, registers = 64, shared = 0;
   int max_dynamic_shared = 48 << 10;
   std::shared_ptr<const triton::Kernel> triton;  ///< its program, where Triton's compiler made it
+  std::optional<std::vector<NamedArgument>>
+      asked;  ///< arguments that the engine wants to know, once it was looked up
 };
 
 class Kernels {
