@@ -55,6 +55,8 @@ function(flopcast_add_live_shims major)
   set(generated ${generated_dir}/live/cuda${major})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(STRINGS ${table} heads REGEX "^@")
+  file(STRINGS ${PROJECT_SOURCE_DIR}/src/live/standin/api/cute.tsv cute REGEX "^@")
+  list(APPEND heads ${cute})
   set(sonames)
   set(products ${generated}/stubs.cc ${generated}/core.map ${generated}/preload.cc)
   foreach(head IN LISTS heads)
@@ -96,9 +98,14 @@ function(flopcast_add_live_shims major)
     target_link_libraries(${thin} PRIVATE ${live})
     list(APPEND thin_libraries ${thin})
   endforeach()
-  # The driver's installer leaves this name for linkers: what Triton 3.5 compiles is linked with it.
-  add_custom_command(TARGET flopcast_live${major}_libcuda.so.1 POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 ${folder}/libcuda.so VERBATIM)
+  # Names for linkers, as the driver's installer and the toolkit leave them: what Triton 3.5 compiles is linked with the first, extensions
+  # that engines compile when they first need them with the second.
+  list(FILTER sonames INCLUDE REGEX "^libcuda(rt)?\\.so")
+  foreach(soname IN LISTS sonames)
+    string(REGEX REPLACE "\\.so.*" ".so" linked ${soname})
+    add_custom_command(TARGET flopcast_live${major}_${soname} POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E create_symlink ${soname} ${folder}/${linked} VERBATIM)
+  endforeach()
 
   set(smi flopcast_live${major}_smi)
   file(GLOB smi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/standin/smi/*.cc)
