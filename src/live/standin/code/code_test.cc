@@ -20,7 +20,7 @@ using LiveCodeThreads = LivePrograms;
 /// An ELF file of sections, as ptxas writes them for one kernel of two parameters.
 class CubinFile {
  public:
-  CubinFile() {
+  explicit CubinFile(std::uint32_t first_bytes = 8) {
     section("", SHT_NULL, {}, 0, 0);
     std::string names(1, '\0');
     names += "kernel_of_two\0";
@@ -35,8 +35,8 @@ class CubinFile {
     // Parameters are told from the last to the first: ordinal and offset of 16 bits, the size from bit 18.
     std::string info;
     for (const std::uint32_t ordinal : {1u, 0u}) {
-      const std::uint32_t size = ordinal == 0 ? 8 : 4;
-      const std::uint32_t words[3] = {0, ordinal | ordinal * 8 << 16, size << 18};
+      const std::uint32_t size = ordinal == 0 ? first_bytes : 4;
+      const std::uint32_t words[3] = {0, ordinal | ordinal * first_bytes << 16, size << 18};
       info += std::string("\x04\x17\x0c\x00", 4);
       info.append(reinterpret_cast<const char*>(words), sizeof words);
     }
@@ -77,14 +77,18 @@ class CubinFile {
   std::vector<Elf64_Shdr> heads_;
 };
 
-/// Milliseconds that a kernel of a big grid takes if this is what its pointer leads to.
+/// Milliseconds that a kernel of a big grid takes if this is what its pointer leads to, or one of a structure.
 float time_with(const Library& cuda, void* kernel, std::size_t bytes) {
-  void *memory = nullptr, *from = nullptr, *to = nullptr;
-  cuda("cudaMalloc", &memory, bytes);
+  struct {
+    void* memory = nullptr;
+    std::int64_t rows = 1;
+  } tensor;
+  void *from = nullptr, *to = nullptr;
+  cuda("cudaMalloc", &tensor.memory, bytes);
   cuda("cudaEventCreate", &from);
   cuda("cudaEventCreate", &to);
   int count = 1 << 20;
-  void* arguments[] = {&memory, &count};
+  void* arguments[] = {&tensor, &count};
   void* const stream = nullptr;
   cuda("cudaEventRecord", from, stream);
   cuda("cuLaunchKernel", kernel, 1u << 18, 1u, 1u, 256u, 1u, 1u, 0u, stream,
@@ -102,15 +106,22 @@ TEST_F(LiveCodeThreads, KernelsTakeAsLongAsWhatTheirArgumentsLeadTo) {
     void *module = nullptr, *kernel = nullptr;
     cuda("cuModuleLoadData", &module, static_cast<const void*>(file.data()));
     cuda("cuModuleGetFunction", &kernel, module, "kernel_of_two");
+    const CubinFile structured(16);
+    void *other = nullptr, *of_structure = nullptr;
+    cuda("cuModuleLoadData", &other, static_cast<const void*>(structured.data()));
+    cuda("cuModuleGetFunction", &of_structure, other, "kernel_of_two");
     const float small = time_with(cuda, kernel, std::size_t{4} << 20);
     const float large = time_with(cuda, kernel, std::size_t{1} << 30);
     const float covered = time_with(cuda, kernel, std::size_t{4} << 30);
+    const float within = time_with(cuda, of_structure, std::size_t{1} << 30);
+    said["in_a_structure_as_alone"] = std::abs(within - large) < large / 100 ? 1 : 0;
     said["no_more_than_is_allocated"] = small > 0 && small < large / 10 ? 1 : 0;
     // 2^26 threads move 2^30 bytes.
     said["no_more_than_the_grid_covers"] = std::abs(covered - large) < large / 100 ? 1 : 0;
     said["at_the_speed_of_memory"] = large > 0.3 && large < 0.6 ? 1 : 0;
   });
-  EXPECT_EQ(told, (Told{{"no_more_than_is_allocated", 1},
+  EXPECT_EQ(told, (Told{{"in_a_structure_as_alone", 1},
+                        {"no_more_than_is_allocated", 1},
                         {"no_more_than_the_grid_covers", 1},
                         {"at_the_speed_of_memory", 1}}));
 }
