@@ -163,25 +163,31 @@ class HostMemory:
         return 1024 * int(re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())[1])
 
 
+def placed(word: str, places: dict[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: places.get(found[1], found[0]), word)
+
+
 def run(program: Program, python: Path, row: Row) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
-        account, places = Path(folder) / "run.json", {"venv": str(python.parents[1]), "folder": folder}
+        account = Path(folder) / "run.json"
+        places = {"venv": str(python.parents[1]), "site": str(venvs.site_packages(python).absolute()), "folder": folder}
         timeline = Path(folder) / "timeline.json"
         words = [program.path, "run", "--on", row.on, "--python", str(python), "--json", str(account), *row.flags]
         words += ["--ranks", str(row.ranks)] if row.ranks else []
         words += ["--trace-out", str(timeline)] if row.serves() else []
-        words += [re.sub(r"\{(venv|folder)\}", lambda m: places[m[1]], word) for word in row.command]
+        words += [placed(word, places) for word in row.command]
+        environment = {name: placed(value, places) for name, value in row.environment.items()}
         path = f"{python.parent.absolute()}:{os.environ['PATH']}"
         begun = time.monotonic()
         with HostMemory() as memory:
             done = subprocess.run(
                 ["timeout", "--kill-after", "20", str(row.limit_s), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                errors="replace", env={**os.environ, "PATH": path, **row.environment},
+                errors="replace", env={**os.environ, "PATH": path, **environment},
             )  # fmt: skip
         real_s = time.monotonic() - begun
         told = json.loads(account.read_text()) if account.exists() else {}
         outcome = Outcome(done.returncode, done.stdout, told, real_s, memory.taken_gb())
-        if not row.serves() or not ended(row, outcome):
+        if not row.serves() or not ended(row, outcome) or not told["ranks"][0]["steps"]:
             return outcome
         rate = last_number(row.says, done.stdout) or 0.0
         return replace(outcome, terms=beside_serve.compared(row.compare, rate, told, timeline, program.json(*row.compare)))
