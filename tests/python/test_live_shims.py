@@ -231,39 +231,6 @@ def test_stock_torch_is_imported(shims, torch_package, tmp_path):
     assert printed.startswith(f"{major}.") and printed.endswith("[2.0, 2.0]\n")
 
 
-# As code that CUTLASS's DSL compiles calls its runtime: a library is made once, and loaded onto the devices.
-CUTE = """
-import ctypes, sys
-runtime = ctypes.CDLL(sys.argv[1])
-devices, library = ctypes.c_int(), ctypes.c_void_p()
-print("device", runtime._cudaGetDevice(ctypes.byref(devices)), runtime._cudaMallocManaged(None, 8, 1))
-made, raised = [], []
-Make = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p))
-Load = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int)
-Raise = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p)
-def make(status, handle):
-    made.append(status)
-    handle[0] = 4711
-    return status
-def once(status):
-    arguments = Make(lambda handle: make(status, handle)), Load(lambda handle, device: 0)
-    return runtime.cuda_dialect_init_library_once(ctypes.byref(library), *arguments, Raise(lambda *told: raised.append(told)))
-print("failed", once(301), library.value, raised[0][1].decode())
-print("made", once(0), once(0), library.value, made)
-"""
-CUTE_PRINTS = """\
-device 0 801
-failed -1 None CUDA Error: cudaErrorFileNotFound: file not found
-made 0 0 4711 [301, 0]
-"""
-
-
-def test_the_runtime_of_cutlass_is_there(shims):
-    folder = shims / "cuda13"
-    assert run(sys.executable, "-c", CUTE, folder / "libcute_dsl_runtime.so",
-               env=environment(LD_LIBRARY_PATH=str(folder))) == CUTE_PRINTS  # fmt: skip
-
-
 # --- Tables and generator -----------------------------------------------------------------------------
 
 

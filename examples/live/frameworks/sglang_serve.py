@@ -59,7 +59,8 @@ def main():
             lengths = ["--random-input-len", str(given.input), "--random-output-len", str(given.output)]
             load = ["--num-prompts", str(given.requests), "--request-rate", str(given.rate), "--random-range-ratio", "1"]
             client = [*python, "sglang.benchmark.serving", "--backend", "sglang", "--dataset-name", "random-ids"]
-            subprocess.run([*client, "--tokenizer", folder, *at, *lengths, *load, "--disable-tqdm"], check=True)
+            files = ["--tokenizer", folder, "--output-file", str(Path(folder, "answers.jsonl"))]
+            subprocess.run([*client, *at, *lengths, *load, *files, "--disable-tqdm"], check=True)
         finally:
             server.terminate()
             server.wait()

@@ -126,6 +126,55 @@ TEST_F(LiveCodeThreads, KernelsTakeAsLongAsWhatTheirArgumentsLeadTo) {
                         {"at_the_speed_of_memory", 1}}));
 }
 
+int cutlass_made = 0, cutlass_loaded = 0;
+std::string cutlass_raised;
+
+/// As code that CUTLASS's DSL compiles calls its runtime, once for each of its functions.
+int of_cutlass(const Library& cuda, void** library, int status) {
+  static int answer = 0;
+  answer = status;
+  int (*const make)(void**) = [](void** handle) {
+    ++cutlass_made;
+    *handle = &cutlass_made;
+    return answer;
+  };
+  int (*const load)(void**, int) = [](void**, int) {
+    ++cutlass_loaded;
+    return 0;
+  };
+  void (*const raise)(const char*, const char*) = [](const char*, const char* what) {
+    cutlass_raised = what;
+  };
+  return cuda("cuda_dialect_init_library_once", library, make, load, raise);
+}
+
+TEST_F(LiveCodeThreads, ALibraryOfCutlassIsMadeOnceAndLoadedOntoEveryDevice) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    void* library = nullptr;
+    said["failed"] = of_cutlass(cuda, &library, 301);
+    said["none"] = library == nullptr ? 1 : 0;
+    said["told"] = cutlass_raised.find("cudaErrorFileNotFound") != std::string::npos ? 1 : 0;
+    said["first"] = of_cutlass(cuda, &library, 0);
+    said["again"] = of_cutlass(cuda, &library, 0);
+    said["is"] = library == &cutlass_made ? 1 : 0;
+    said["made"] = cutlass_made;
+    said["loaded"] = cutlass_loaded;
+    int device = -1;
+    said["get"] = cuda("_cudaGetDevice", &device);
+    said["device"] = device;
+  });
+  EXPECT_EQ(told, (Told{{"failed", -1},
+                        {"none", 1},
+                        {"told", 1},
+                        {"first", 0},
+                        {"again", 0},
+                        {"is", 1},
+                        {"made", 2},
+                        {"loaded", 8},
+                        {"get", 0},
+                        {"device", 0}}));
+}
+
 TEST_F(LiveCodeThreads, CubinsSayWhichKernelsTheyHave) {
   const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
     const CubinFile file;
