@@ -187,10 +187,10 @@ def run(program: Program, python: Path, row: Row) -> Outcome:
         real_s = time.monotonic() - begun
         told = json.loads(account.read_text()) if account.exists() else {}
         outcome = Outcome(done.returncode, done.stdout, told, real_s, memory.taken_gb())
-        if not row.serves() or not ended(row, outcome) or not told["ranks"][0]["steps"]:
+        if not row.serves() or not ended(row, outcome):
             return outcome
         rate = last_number(row.says, done.stdout) or 0.0
-        return replace(outcome, terms=beside_serve.compared(row.compare, rate, told, timeline, program.json(*row.compare)))
+        return replace(outcome, terms=beside_serve.compared(row.compare, rate, timeline, program.json(*row.compare)))
 
 
 def last_number(pattern: str, output: str) -> float | None:

@@ -139,14 +139,15 @@ FORECAST = {
 
 
 def test_a_run_stands_beside_its_forecast_term_by_term(tmp_path):
-    """Of the median step the kernels by their names; what is in no iteration is the rest of the whole."""
+    """An iteration of 0.2 s begins with the kernel that is there once for each token; what is in no iteration is the rest of the whole."""
     beside = validate_live.beside_serve
-    rows = [("cublasGemmEx", 0.55, 0.1), ("cublasGemmEx", 0.72, 0.1), ("_vllm_fa3_C::fwd", 0.83, 0.02), ("_C::rms_norm", 0.86, 0.03)]
+    kernels = [("embedding", 0.0, 0.01), ("cublasGemmEx", 0.02, 0.06), ("cublasGemmEx", 0.09, 0.04), ("_vllm_fa3_C::fwd", 0.14, 0.02), ("norm", 0.16, 0.02)]
+    rows = [("cublasGemmEx", 0.1, 0.3)] + [(name, 0.5 + 0.2 * token + at, lasts) for token in range(4) for name, at, lasts in kernels]
     timeline = tmp_path / "timeline.json"
     events = [{"cat": "kernel", "name": name, "ts": 1e6 * at, "dur": 1e6 * lasts} for name, at, lasts in rows]
     timeline.write_text(validate_live.json.dumps({"traceEvents": events}))
     words = ["serve", "--requests", "8", "--output", "4"]
-    run, serve = beside.compared(words, 32.0, outcome().account, timeline, FORECAST)
+    run, serve = beside.compared(words, 32.0, timeline, FORECAST)
     assert [round(run[term], 6) for term in beside.TERMS] == [1.0, 0.4, 0.2, 0.1, 0.02, 0.03, 0.05]
     assert [round(serve[term], 6) for term in beside.TERMS] == [0.1, -0.35, 0.15, 0.1, 0.0, 0.0, 0.05]
 

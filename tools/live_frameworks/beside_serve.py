@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 TITLE = "## Inference engines beside `flopcast serve`"
 ABOUT = """\
-Written by `./dev validate-live`: rows of the table above whose load `flopcast serve` forecasts as well; ms. Of the run its median iteration without prompts, and its kernels
+Written by `./dev validate-live`: rows of the table above whose load `flopcast serve` forecasts as well; ms. Of the run the mean of its later iterations, and its kernels
 by their names; of `serve` the mean batch without prompts. A run does not count the scheduler's Python, nor an offline one what comes before the scheduler.
 """
 WHOLE, ITERATION, WAITS, REST = "the whole load", "an iteration without prompts", "the GPU waits for the host", "all else: prompts, the way in"
@@ -25,14 +26,18 @@ def kind_of(kernel: str) -> str:
     return next((kind for kind, pattern in KINDS if pattern.search(kernel)), OTHERS)
 
 
-def of_run(account: dict, timeline: Path) -> dict[str, float]:
-    """Seconds by term. `timeline` is what --trace-out wrote."""
-    steps = sorted(account["ranks"][0]["steps"], key=lambda step: step[1] - step[0])
-    begin, end = steps[len(steps) // 2]
-    terms = {ITERATION: end - begin, PRODUCTS: 0.0, ATTENTION: 0.0, OTHERS: 0.0}
-    for row in json.loads(timeline.read_text())["traceEvents"]:
-        if row.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset") and begin <= row["ts"] / 1e6 < end:
-            terms[kind_of(row["name"])] += row["dur"] / 1e6
+def of_run(timeline: Path, output: int) -> dict[str, float]:
+    """Seconds by term, of the later half of the iterations. `timeline` is what --trace-out wrote; an iteration begins with the kernel of which there are
+    as many as tokens of an answer, or hardly more."""
+    rows = [row for row in json.loads(timeline.read_text())["traceEvents"] if row.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    counts = Counter(row["name"] for row in rows)
+    first = min((name for name in counts if counts[name] >= output), key=lambda name: (counts[name], name))
+    begins = sorted(row["ts"] for row in rows if row["name"] == first)[-output:]
+    begin, end, count = begins[output // 2], begins[-1], output - 1 - output // 2
+    terms = {ITERATION: (end - begin) / count / 1e6, PRODUCTS: 0.0, ATTENTION: 0.0, OTHERS: 0.0}
+    for row in rows:
+        if begin <= row["ts"] < end:
+            terms[kind_of(row["name"])] += row["dur"] / count / 1e6
     terms[WAITS] = terms[ITERATION] - terms[PRODUCTS] - terms[ATTENTION] - terms[OTHERS]
     return terms
 
@@ -45,11 +50,11 @@ def of_serve(forecast: dict) -> dict[str, float]:
     return terms
 
 
-def compared(words: list[str], rate: float, account: dict, timeline: Path, forecast: dict) -> list[dict[str, float]]:
+def compared(words: list[str], rate: float, timeline: Path, forecast: dict) -> list[dict[str, float]]:
     """The terms of both. @param words  what the forecast was asked by; @param rate  the run's tokens a second"""
     requests, output = (int(words[words.index(flag) + 1]) for flag in ("--requests", "--output"))
     sides = []
-    for terms, tokens_per_s in ((of_run(account, timeline), rate), (of_serve(forecast), forecast["output_tokens_per_s"])):
+    for terms, tokens_per_s in ((of_run(timeline, output), rate), (of_serve(forecast), forecast["output_tokens_per_s"])):
         whole = requests * output / tokens_per_s
         sides.append(terms | {WHOLE: whole, REST: whole - (output - 1) * terms[ITERATION]})
     return sides
