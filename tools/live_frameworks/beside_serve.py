@@ -61,5 +61,7 @@ def compared(words: list[str], rate: float, timeline: Path, forecast: dict) -> l
 
 
 def cells(what: str, sides: list[dict[str, float]]) -> list[list[str]]:
-    run, serve = sides
-    return [[what if term == WHOLE else "", term, f"{1e3 * run[term]:.2f}", f"{1e3 * serve[term]:.2f}"] for term in TERMS]
+    def ms(seconds: float) -> str:
+        return f"{round(1e3 * seconds, 2) + 0.0:.2f}"  # no "-0.00"
+
+    return [[what if term == WHOLE else "", term, *(ms(side[term]) for side in sides)] for term in TERMS]
