@@ -55,6 +55,8 @@ function(flopcast_add_live_shims major)
   set(generated ${generated_dir}/live/cuda${major})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(STRINGS ${table} heads REGEX "^@")
+  file(STRINGS ${PROJECT_SOURCE_DIR}/src/live/standin/api/cute.tsv cute REGEX "^@")
+  list(APPEND heads ${cute})
   set(sonames)
   set(products ${generated}/stubs.cc ${generated}/core.map ${generated}/preload.cc)
   foreach(head IN LISTS heads)
@@ -96,9 +98,10 @@ function(flopcast_add_live_shims major)
     target_link_libraries(${thin} PRIVATE ${live})
     list(APPEND thin_libraries ${thin})
   endforeach()
-  # Installers leave these names for linkers: what Triton 3.5 compiles is linked with the driver's, and Transformer Engine
-  # loads the others. It needs cuDNN's parts besides, all of which are one library here.
-  set(also "libcuda.so.1 libcuda.so" "libcudnn.so.9 libcudnn.so" "libnvrtc.so.${major} libnvrtc.so"
+  # Installers leave these names for linkers: what Triton 3.5 compiles is linked with the driver's, extensions that engines compile
+  # when they first need them with the runtime's, and Transformer Engine loads the others. It needs cuDNN's parts besides, all of
+  # which are one library here.
+  set(also "libcuda.so.1 libcuda.so" "libcudart.so.${major} libcudart.so" "libcudnn.so.9 libcudnn.so" "libnvrtc.so.${major} libnvrtc.so"
            "libcurand.so.10 libcurand.so")
   foreach(part IN ITEMS adv cnn engines_precompiled engines_runtime_compiled graph heuristic ops)
     list(APPEND also "libcudnn.so.9 libcudnn_${part}.so.9")

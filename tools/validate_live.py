@@ -18,11 +18,12 @@ import tempfile
 import threading
 import time
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent / "live_frameworks"))
 
+import beside_serve
 import venvs
 from docs_text import Program, percent, signed, table
 
@@ -77,6 +78,10 @@ class Row:
     compare: list[str] = field(default_factory=list)
     compare_key: str = ""
 
+    def serves(self) -> bool:
+        """Whether it is held against `flopcast serve`."""
+        return self.compare[:1] == ["serve"]
+
 
 @dataclass(frozen=True)
 class Framework:
@@ -89,13 +94,15 @@ class Framework:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run: its exit status, all that it printed, its own account, its real time, and the memory of this machine that it took."""
+    """A run: its exit status, all that it printed, its own account, its real time, and the memory of this machine that it took; its terms
+    beside those of `flopcast serve`."""
 
     status: int
     output: str
     account: dict
     real_s: float
     host_gb: float
+    terms: list[dict[str, float]] = field(default_factory=list)
 
 
 # --- The table ----------------------------------------------------------------------------------------
@@ -157,22 +164,34 @@ class HostMemory:
         return 1024 * int(re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())[1])
 
 
-def run(flopcast: str, python: Path, row: Row) -> Outcome:
+def placed(word: str, places: dict[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: places.get(found[1], found[0]), word)
+
+
+def run(program: Program, python: Path, row: Row) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
-        account, places = Path(folder) / "run.json", {"venv": str(python.parents[1]), "folder": folder}
-        words = [flopcast, "run", "--on", row.on, "--python", str(python), "--json", str(account), *row.flags]
+        account = Path(folder) / "run.json"
+        places = {"venv": str(python.parents[1]), "site": str(venvs.site_packages(python).absolute()), "folder": folder}
+        timeline = Path(folder) / "timeline.json"
+        words = [program.path, "run", "--on", row.on, "--python", str(python), "--json", str(account), *row.flags]
         words += ["--ranks", str(row.ranks)] if row.ranks else []
-        words += [re.sub(r"\{(venv|folder)\}", lambda m: places[m[1]], word) for word in row.command]
+        words += ["--trace-out", str(timeline)] if row.serves() else []
+        words += [placed(word, places) for word in row.command]
+        environment = {name: placed(value, places) for name, value in row.environment.items()}
         path = f"{python.parent.absolute()}:{os.environ['PATH']}"
         begun = time.monotonic()
         with HostMemory() as memory:
             done = subprocess.run(
                 ["timeout", "--kill-after", "20", str(row.limit_s), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                errors="replace", env={**os.environ, "PATH": path, **row.environment},
+                errors="replace", env={**os.environ, "PATH": path, **environment},
             )  # fmt: skip
         real_s = time.monotonic() - begun
         told = json.loads(account.read_text()) if account.exists() else {}
-        return Outcome(done.returncode, done.stdout, told, real_s, memory.taken_gb())
+        outcome = Outcome(done.returncode, done.stdout, told, real_s, memory.taken_gb())
+        if not row.serves() or not ended(row, outcome):
+            return outcome
+        rate = last_number(row.says, done.stdout) or 0.0
+        return replace(outcome, terms=beside_serve.compared(row.compare, rate, timeline, program.json(*row.compare)))
 
 
 def last_number(pattern: str, output: str) -> float | None:
@@ -269,16 +288,16 @@ def cells(framework: str, row: Row, outcome: Outcome, shared: Path, program: Pro
 # --- The page -----------------------------------------------------------------------------------------
 
 
-def section(page: str) -> str:
+def section(page: str, title: str = TITLE) -> str:
     """The section as it stands in a page; empty where there is none."""
-    found = re.search(rf"^{TITLE}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^{title}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     return found[0].rstrip("\n") + "\n" if found else ""
 
 
-def with_section(page: str, text: str) -> str:
-    old = section(page)
+def with_section(page: str, text: str, title: str = TITLE) -> str:
+    old = section(page, title)
     if old:
-        return page.replace(old, text)
+        return page.replace(old.rstrip("\n"), text.rstrip("\n"))
     return page.rstrip("\n") + "\n\n" + text
 
 
@@ -288,6 +307,17 @@ def rows_by_framework(text: str) -> dict[str, list[str]]:
         if line.startswith("| ") and not line.startswith(f"| {TITLES[0]} |"):
             rows.setdefault(line.split()[1], []).append(line)
     return rows
+
+
+def write_beside(name: str, rows: list[list[str]], sections: Path) -> None:
+    """The same of a framework's terms beside those of `flopcast serve`, in a section of their own."""
+    page = sections.read_text(encoding="utf-8")
+    titles = ["framework", "configuration", "ms", "run", "`flopcast serve`"]
+    known = rows_by_framework(section(page, beside_serve.TITLE))
+    known[name] = table([], rows).splitlines()[2:]
+    lines = [line for _, of_one in sorted(known.items()) for line in of_one]
+    text = f"{beside_serve.TITLE}\n\n{beside_serve.ABOUT}\n{table(titles, [])}" + "\n".join(lines) + "\n"
+    sections.write_text(with_section(page, text, beside_serve.TITLE), encoding="utf-8")
 
 
 def write(name: str, rows: list[list[str]], sections: Path) -> None:
@@ -319,15 +349,19 @@ def main() -> None:
         framework = read(tables[name])
         python = venvs.make(options.venvs, name, framework.packages, options.python, framework.torch, framework.sources)
         version = venvs.version(python, re.split(r"[\[=<>~ ]", framework.packages[0])[0])
-        rows = []
+        rows, beside = [], []
         for row in framework.rows:
-            outcome = run(options.flopcast, python, row)
+            outcome = run(program, python, row)
             if not ended(row, outcome):
                 failed += 1
                 print(outcome.output[-3000:], file=sys.stderr)
             rows.append(cells(f"{name} {version}", row, outcome, options.shared, program))
             print(" | ".join(rows[-1]), flush=True)
+            if outcome.terms:
+                beside += [[rows[-1][0], *line] for line in beside_serve.cells(row.what, outcome.terms)]
         write(name, rows, options.out)
+        if beside:
+            write_beside(name, beside, options.out)
     sys.exit(f"{failed} of the runs did not end as they should" if failed else 0)
 
 

@@ -105,6 +105,11 @@ Result<std::map<std::string, std::string>> HostProcesses::environment(
   all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
   all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
   all["PATH"] = before_own((folder / "bin").string(), "PATH");  // nvidia-smi
+  all["LIBRARY_PATH"] =
+      before_own(folder.string(), "LIBRARY_PATH");  // what engines compile is linked with cudart
+  // CUTLASS's DSL brings a runtime of NVIDIA's inside a library of its package, unless it is told of another one.
+  if (!std::getenv("CUTE_DSL_LIBS"))
+    all["CUTE_DSL_LIBS"] = (folder / "libcute_dsl_runtime.so").string();
   if (remarks_.is_open()) all[Remarks::kVariable] = remarks_.path();
   // One core has to do for many ranks; nobody but the machines of the run is to be found; and kernels of Triton are kept once (below), not
   // in PyTorch's compiled graphs as well, from which PyTorch 2.6 puts them into one folder rank against rank.

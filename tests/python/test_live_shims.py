@@ -97,6 +97,7 @@ def test_all_that_the_installed_torch_wants_is_defined_at_its_node(shims, torch_
 @pytest.mark.parametrize("major", WANTED)
 def test_the_core_exports_no_name_but_those_of_the_table(shims, generator, major):
     table = generator.read_table(API / f"cuda{major}.tsv")
+    generator.add_cute(API / "cute.tsv", table, {})
     expected = {(f.name, f.library.node or "-") for f in table.functions}
     taken_over = [line.partition("@") for line in INTERPOSED.read_text().split()]
     nodes = {(library.node, "-") for library in table.libraries.values()} | {(node, "-") for _, _, node in taken_over}
@@ -113,6 +114,7 @@ def test_the_preloaded_library_needs_every_other(shims):
         libraries = {path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink()}
         assert needed == libraries - {"libflopcast_preload.so"}
         assert (folder / "libcuda.so").readlink() == Path("libcuda.so.1")
+        assert (folder / "libcudart.so").readlink().name.startswith("libcudart.so.")
 
 
 # --- What a program sees ------------------------------------------------------------------------------

@@ -130,3 +130,34 @@ def test_a_published_value_is_told_with_its_source():
     published = validate_live.Published(250, "a report")
     told = validate_live.cells("mine 1.0", row(published=published), outcome(), Path(), None)
     assert told[6:8] == ["250 (a report)", "-20.00 %"]
+
+
+FORECAST = {
+    "output_tokens_per_s": 320.0,
+    "pools": [{"iteration": {"time_s": 0.15, "parts": [{"name": "head", "time_s": 0.1}, {"name": "host", "time_s": 0.05}]}}],
+}
+
+
+def test_a_run_stands_beside_its_forecast_term_by_term(tmp_path):
+    """An iteration of 0.2 s begins with the kernel that is there once for each token; what is in no iteration is the rest of the whole."""
+    beside = validate_live.beside_serve
+    kernels = [("embedding", 0.0, 0.01), ("cublasGemmEx", 0.02, 0.06), ("cublasGemmEx", 0.09, 0.04), ("_vllm_fa3_C::fwd", 0.14, 0.02), ("norm", 0.16, 0.02)]
+    rows = [("cublasGemmEx", 0.1, 0.3)] + [(name, 0.5 + 0.2 * token + at, lasts) for token in range(4) for name, at, lasts in kernels]
+    timeline = tmp_path / "timeline.json"
+    events = [{"cat": "kernel", "name": name, "ts": 1e6 * at, "dur": 1e6 * lasts} for name, at, lasts in rows]
+    timeline.write_text(validate_live.json.dumps({"traceEvents": events}))
+    words = ["serve", "--requests", "8", "--output", "4"]
+    run, serve = beside.compared(words, 32.0, timeline, FORECAST)
+    assert [round(run[term], 6) for term in beside.TERMS] == [1.0, 0.4, 0.2, 0.1, 0.02, 0.03, 0.05]
+    assert [round(serve[term], 6) for term in beside.TERMS] == [0.1, -0.35, 0.15, 0.1, 0.0, 0.0, 0.05]
+
+
+def test_terms_are_written_into_a_section_of_their_own(tmp_path):
+    page = tmp_path / "live.md"
+    page.write_text(PAGE)
+    validate_live.write("mine", [["mine 1.0", *["-"] * 12]], page)
+    validate_live.write_beside("mine", [["mine 1.0", "small", "products", "1.00", "2.00"]], page)
+    once = page.read_text()
+    validate_live.write_beside("mine", [["mine 1.0", "small", "products", "1.00", "2.00"]], page)
+    assert page.read_text() == once and once.count("| products |") == 1 and once.startswith(PAGE.rstrip("\n"))
+    assert validate_live.section(once).count("| mine 1.0 |") == 1

@@ -40,6 +40,7 @@ def main():
     flags.add_argument("--requests", type=int, default=8)
     flags.add_argument("--input", type=int, default=64, help="tokens of a prompt")
     flags.add_argument("--output", type=int, default=16, help="tokens of an answer")
+    flags.add_argument("--eager", action="store_true", help="no CUDA graphs")
     given = flags.parse_args()
 
     with tempfile.TemporaryDirectory() as folder:
@@ -47,10 +48,7 @@ def main():
             model_path=model_folder(given.shape, folder),
             load_format="dummy",
             skip_tokenizer_init=True,
-            # Nothing of FlashInfer's, which wants CUDA's compiler for it.
-            attention_backend="triton",
-            sampling_backend="pytorch",
-            disable_cuda_graph=True,
+            disable_cuda_graph=given.eager,
         )
         vocabulary = SHAPES[given.shape]["vocab_size"]
         prompts = [[3 + (i + at) % (vocabulary - 3) for at in range(given.input)] for i in range(given.requests)]

@@ -13,6 +13,8 @@ SHAPES = {
              "num_attention_heads": 4, "num_key_value_heads": 2},
     "llama-3-8b": {"vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
                    "num_attention_heads": 32, "num_key_value_heads": 8},
+    "gpt2": {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size": 50257, "n_embd": 768, "n_layer": 12, "n_head": 12,
+             "n_positions": 1024, "activation_function": "gelu_new", "tie_word_embeddings": True},
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""vLLM's server and its clients on this machine: requests at a steady rate, and the latencies that a client sees."""
+"""vLLM's server and its clients on this machine: requests at a rate, and the latencies that a client sees."""
 
 import argparse
 import asyncio
@@ -11,15 +11,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 from vllm_offline import SHAPES, model_folder
 
 
 def tokenizer_folder(shape, folder):
-    """One word a token: a server tells its answers as text."""
+    """One word a token: a server tells its answers as text, and `vllm bench` its prompts."""
     words = {f"<{i}>": i for i in range(SHAPES[shape]["vocab_size"])}
     made = Tokenizer(models.WordLevel(words, unk_token="<0>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<1>", eos_token="<2>").save_pretrained(folder)
     return folder
 
@@ -58,16 +59,19 @@ async def ask(port, given, number):
     return first - begin, end - first, tokens
 
 
-async def clients(server, given):
+def wait_for(server, port):
+    """Until it listens: it does so when its model is loaded."""
     while True:
         try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", given.port)
-            writer.close()
-            break
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
         except OSError:
             if server.poll() is not None:
-                raise SystemExit("the server has ended")
-            await asyncio.sleep(1)
+                raise SystemExit("the server has ended") from None
+            time.sleep(1)
+
+
+async def clients(given):
     begin = time.perf_counter()
     seen = await asyncio.gather(*(ask(given.port, given, number) for number in range(given.requests)))
     seconds = time.perf_counter() - begin
@@ -79,6 +83,14 @@ async def clients(server, given):
     )
 
 
+def bench(vllm, folder, given):
+    """vLLM's own client of benchmarks; requests come at random (Poisson)."""
+    lengths = ["--random-input-len", str(given.input), "--random-output-len", str(given.output)]
+    load = ["--num-prompts", str(given.requests), "--request-rate", str(given.rate), "--ignore-eos", "--disable-tqdm"]
+    words = ["bench", "serve", "--host", "127.0.0.1", "--port", str(given.port), "--model", folder, "--served-model-name"]
+    subprocess.run([*vllm, *words, "model", "--dataset-name", "random", *lengths, *load], check=True)
+
+
 def main():
     flags = argparse.ArgumentParser(description=__doc__)
     flags.add_argument("--shape", choices=SHAPES, default="tiny")
@@ -86,6 +98,7 @@ def main():
     flags.add_argument("--rate", type=float, default=100, help="requests a second")
     flags.add_argument("--input", type=int, default=64, help="tokens of a prompt")
     flags.add_argument("--output", type=int, default=16, help="tokens of an answer")
+    flags.add_argument("--bench", action="store_true", help="ask by `vllm bench serve` instead")
     flags.add_argument("more", nargs="*", help="of `vllm serve`, behind --")
     given = flags.parse_args()
     with socket.socket() as free:
@@ -95,9 +108,11 @@ def main():
         tokenizer_folder(given.shape, model_folder(given.shape, folder))
         words = ["serve", folder, "--load-format", "dummy", "--served-model-name", "model", "--port", str(given.port)]
         words += ["--host", "127.0.0.1", "--max-model-len", str(max(512, given.input + given.output)), *given.more]
-        server = subprocess.Popen([str(Path(sys.executable).parent / "python"), "-m", "vllm.entrypoints.cli.main", *words])
+        vllm = [str(Path(sys.executable).parent / "python"), "-m", "vllm.entrypoints.cli.main"]
+        server = subprocess.Popen([*vllm, *words])
         try:
-            asyncio.run(clients(server, given))
+            wait_for(server, given.port)
+            bench(vllm, folder, given) if given.bench else asyncio.run(clients(given))
         finally:
             server.terminate()
             server.wait()

@@ -396,10 +396,11 @@ double Pricer::kernels() const {
   constexpr double kExpertKernels = 8;
   // Keys and values are written by a kernel of their own.
   constexpr double kAttentionKernels = 2;
-  double count = kAttentionKernels * work_.attention.layers +
+  // What prepares a batch, the embedding, the last norm, the logits and the choice from them.
+  constexpr double kEndKernels = 20;
+  double count = kEndKernels + kAttentionKernels * work_.attention.layers +
                  kIndexerKernels * work_.attention.indexers +
-                 kRecurrenceKernels * work_.attention.recurrences +
-                 constants_.element_kernels * (work_.mixers + work_.feed_forwards);
+                 kRecurrenceKernels * work_.attention.recurrences + work_.between;
   for (const LinearWork& linear : work_.linears) {
     count += linear.count * (1 + quantising(linear.type));
   }

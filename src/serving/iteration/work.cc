@@ -196,8 +196,19 @@ void count_experts(Counting& c, const Experts& e, double n) {
   c.work.experts.push_back(w);
 }
 
+/// Of a layer, beside attention itself: the norm before each block, with the sum before it; norms of queries and keys (of what they are
+/// made of, where that is latent), their rotation; the activation. Of recurrences and experts the kernels are counted apart.
+double kernels_between(const Layer& layer) {
+  const AttentionShape& a = layer.attention;
+  double count = (layer.mixes_tokens() ? 1 : 0) + (layer.feeds_forward() ? 1 : 0);
+  if (a.heads > 0) count += (a.qk_norm > 0 || a.latent() ? 2 : 0) + (a.rotary ? 1 : 0);
+  if (layer.experts.count > 0) return count + (layer.experts.shared.intermediate > 0 ? 1 : 0);
+  return count + (layer.mlp.intermediate > 0 ? 1 : 0);
+}
+
 void count_layer(Counting& c, const Layer& layer, double n) {
   c.work.layers += n;
+  c.work.between += n * kernels_between(layer);
   if (layer.mixes_tokens()) c.work.mixers += n;
   if (layer.feeds_forward()) c.work.feed_forwards += n;
   if (layer.attention.heads > 0) {

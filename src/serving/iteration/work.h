@@ -75,6 +75,7 @@ struct StageWork {
   AttentionWork attention;
   double mixers = 0, feed_forwards = 0;  ///< blocks, each with a norm and a sum
   double dense_feed_forwards = 0;        ///< of these, those without routed experts
+  double between = 0;                    ///< kernels between products, as models are written
   bool has_head = true;                  ///< the stage ends in the output matrix
   std::int64_t vocab = 0;                ///< columns of it on this chip
   double head_bytes = 0;                 ///< of the output matrix on this chip

@@ -141,13 +141,28 @@ def test_megatron_trains_in_every_plan(frameworks, plan):
     assert len(account["ranks"]) == 2
 
 
-def test_sglang_answers_offline(frameworks, monkeypatch):
-    """What is put into its cache of keys, which fills the GPU, is priced by what is put there."""
-    monkeypatch.setenv("SGLANG_ENABLE_JIT_DEEPGEMM", "0")  # as on a machine with GPUs and no CUDA toolkit
-    monkeypatch.setenv("SGLANG_FORCE_FUSED_OP_BACKEND", "torch")
-    printed, account = frameworks.run("sglang", ["sglang"], 1, "sglang_offline.py")
+@pytest.fixture
+def sglang(frameworks, monkeypatch):
+    """What pip brought of CUDA's compiler, which SGLang asks for."""
+    (site,) = frameworks.python("sglang", ["sglang"]).parents[1].glob("lib/python3*/site-packages")
+    monkeypatch.setenv("CUDA_HOME", str(site / "nvidia/cu13"))
+    return frameworks
+
+
+def test_sglang_answers_offline(sglang):
+    """As installed: norms in CUTLASS's DSL, kernels that it compiles when they are first needed, CUDA graphs."""
+    printed, account = sglang.run("sglang", ["sglang"], 1, "sglang_offline.py", timeout=900)
     told = re.search(r"^8 requests, 128 output tokens, ([\d.]+) s, ", printed, re.MULTILINE)
     assert told, printed
     # A prefill and 15 steps behind it, each of some hundreds of operators that take the host microseconds.
     assert 16 * 0.2e-3 < float(told[1]) < 16 * 10e-3
     assert account["ranks"][0]["peak_memory_bytes"] > 60 * 2**30
+    assert "kernel_cutlass_" in "".join(kernel["what"] for kernel in account["kernels"])
+
+
+def test_sglang_serves_its_own_client(sglang):
+    printed, _ = sglang.run("sglang", ["sglang"], 1, "sglang_serve.py", timeout=900)
+    assert re.search(r"^Successful requests: +8$", printed, re.MULTILINE), printed
+    first, each = (float(re.search(rf"^Median {what} \(ms\): +([\d.]+)", printed, re.MULTILINE)[1]) for what in ("TTFT", "TPOT"))
+    assert 0.5 < first < 100
+    assert 0.2 < each < 10

@@ -37,6 +37,24 @@ def test_measured_time_passes_and_goes_by_its_factor(live, host, factor):
     assert took == pytest.approx(factor * used, rel=0.2)
 
 
+PROGRAM_BY_VFORK = """
+import subprocess, time
+sum(range(1_000_000))
+begin = time.perf_counter()
+subprocess.run(["true"], check=True)
+sum(range(1_000_000))
+print(time.perf_counter() - begin)
+"""
+
+
+def test_a_child_by_vfork_does_not_measure_by_its_own_clock(live, tmp_path):
+    """It has its maker's memory until it is another program, and has used no processor yet."""
+    path = tmp_path / "script.py"
+    path.write_text(PROGRAM_BY_VFORK)
+    took = float(live.run("--host", "measured", path).stdout)
+    assert 0 < took < 5
+
+
 def test_python_alone_takes_no_modelled_time(live):
     assert numbers(live, SCRIPT, "python")["python"][:2] == [0, 0]
 

@@ -59,3 +59,10 @@ def test_a_server_and_its_clients(live, python):
     assert 0.2 < each < 10
     assert 0.2 < first < 30
     assert 0.07 + 16 * 0.2e-3 < total < 0.07 + 16 * 10e-3
+
+
+def test_a_server_and_vllms_own_client(live, python):
+    done = run(live, python, SCRIPT.with_name("vllm_serve.py"), "--bench", "--", "--enforce-eager")
+    assert re.search(r"^Successful requests: +8 *$", done.stdout, re.MULTILINE), done.stdout
+    first = float(re.search(r"^Median TTFT \(ms\): +([\d.]+)", done.stdout, re.MULTILINE)[1])
+    assert 0.2 < first < 50

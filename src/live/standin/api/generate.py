@@ -4,7 +4,8 @@
     generate.py [--nm NM] [--interposed FILE] TABLE OUT OBJECT...
 
 OBJECTs are the object files of the core. It may define functions of the other tables beside TABLE too: one source
-serves all majors; and those of the C library and of PyTorch that FILE names, one a line. Written into OUT, and only where the contents change:
+serves all majors; and those of the C library and of PyTorch that FILE names, one a line. cute.tsv beside the table goes with every TABLE.
+Written into OUT, and only where the contents change:
 
     stubs.cc          every function of the table that the core does not define; those of same.tsv beside the table call
                       the one of the core that does the same, those of modelled.tsv say what work they are
@@ -102,6 +103,19 @@ def read_line(line: str, table: Table) -> None:
         if kind not in SCALARS and kind not in ("void", "data") and not kind.startswith("{"):
             raise ValueError(f"unknown kind {kind}")
     table.functions.append(Function(table.libraries[key], name, returns, tuple(arguments.split()), answer))
+
+
+def add_cute(path: Path, table: Table, same: dict[str, str]) -> None:
+    """The library whose functions pass their calls on to those of the table without the underscore."""
+    known = {function.name: function for function in table.functions}
+    for line in path.read_text().splitlines():
+        key, _, name = line.partition("\t")
+        target = known.get(name[1:]) if name.startswith("_") else None
+        if line and not line.startswith("#") and target:
+            table.functions.append(Function(table.libraries[key], name, target.returns, target.arguments, target.answer))
+            same[name] = same.get(target.name, target.name)
+        elif line and not line.startswith("#"):
+            read_line(line, table)
 
 
 def defined_names(nm: str, objects: list[str]) -> set[str]:
@@ -373,6 +387,8 @@ def main() -> None:
         folder = options.table.parent
         tables = {path: read_table(path) for path in sorted(folder.glob("cuda*.tsv"))}
         same = read_same(folder / "same.tsv")
+        for table in tables.values():
+            add_cute(folder / "cute.tsv", table, same)
         others = set().union(*(names_of(each) for each in tables.values()))
         lines = options.interposed.read_text().split() if options.interposed else []
         interposed = {name: node for name, _, node in (line.partition("@") for line in lines)}

@@ -23,7 +23,7 @@ using LiveCodeThreads = LivePrograms;
 /// An ELF file of sections, as ptxas writes them for one kernel of two parameters.
 class CubinFile {
  public:
-  CubinFile() {
+  explicit CubinFile(std::uint32_t first_bytes = 8) {
     section("", SHT_NULL, {}, 0, 0);
     std::string names(1, '\0');
     names += "kernel_of_two\0";
@@ -38,8 +38,8 @@ class CubinFile {
     // Parameters are told from the last to the first: ordinal and offset of 16 bits, the size from bit 18.
     std::string info;
     for (const std::uint32_t ordinal : {1u, 0u}) {
-      const std::uint32_t size = ordinal == 0 ? 8 : 4;
-      const std::uint32_t words[3] = {0, ordinal | ordinal * 8 << 16, size << 18};
+      const std::uint32_t size = ordinal == 0 ? first_bytes : 4;
+      const std::uint32_t words[3] = {0, ordinal | ordinal * first_bytes << 16, size << 18};
       info += std::string("\x04\x17\x0c\x00", 4);
       info.append(reinterpret_cast<const char*>(words), sizeof words);
     }
@@ -80,14 +80,18 @@ class CubinFile {
   std::vector<Elf64_Shdr> heads_;
 };
 
-/// Milliseconds that a kernel of a big grid takes if this is what its pointer leads to.
+/// Milliseconds that a kernel of a big grid takes if this is what its pointer leads to, or one of a structure.
 float time_with(const Library& cuda, void* kernel, std::size_t bytes) {
-  void *memory = nullptr, *from = nullptr, *to = nullptr;
-  cuda("cudaMalloc", &memory, bytes);
+  struct {
+    void* memory = nullptr;
+    std::int64_t rows = 1;
+  } tensor;
+  void *from = nullptr, *to = nullptr;
+  cuda("cudaMalloc", &tensor.memory, bytes);
   cuda("cudaEventCreate", &from);
   cuda("cudaEventCreate", &to);
   int count = 1 << 20;
-  void* arguments[] = {&memory, &count};
+  void* arguments[] = {&tensor, &count};
   void* const stream = nullptr;
   cuda("cudaEventRecord", from, stream);
   cuda("cuLaunchKernel", kernel, 1u << 18, 1u, 1u, 256u, 1u, 1u, 0u, stream,
@@ -105,17 +109,73 @@ TEST_F(LiveCodeThreads, KernelsTakeAsLongAsWhatTheirArgumentsLeadTo) {
     void *module = nullptr, *kernel = nullptr;
     cuda("cuModuleLoadData", &module, static_cast<const void*>(file.data()));
     cuda("cuModuleGetFunction", &kernel, module, "kernel_of_two");
+    const CubinFile structured(16);
+    void *other = nullptr, *of_structure = nullptr;
+    cuda("cuModuleLoadData", &other, static_cast<const void*>(structured.data()));
+    cuda("cuModuleGetFunction", &of_structure, other, "kernel_of_two");
     const float small = time_with(cuda, kernel, std::size_t{4} << 20);
     const float large = time_with(cuda, kernel, std::size_t{1} << 30);
     const float covered = time_with(cuda, kernel, std::size_t{4} << 30);
+    const float within = time_with(cuda, of_structure, std::size_t{1} << 30);
+    said["in_a_structure_as_alone"] = std::abs(within - large) < large / 100 ? 1 : 0;
     said["no_more_than_is_allocated"] = small > 0 && small < large / 10 ? 1 : 0;
     // 2^26 threads move 2^30 bytes.
     said["no_more_than_the_grid_covers"] = std::abs(covered - large) < large / 100 ? 1 : 0;
     said["at_the_speed_of_memory"] = large > 0.3 && large < 0.6 ? 1 : 0;
   });
-  EXPECT_EQ(told, (Told{{"no_more_than_is_allocated", 1},
+  EXPECT_EQ(told, (Told{{"in_a_structure_as_alone", 1},
+                        {"no_more_than_is_allocated", 1},
                         {"no_more_than_the_grid_covers", 1},
                         {"at_the_speed_of_memory", 1}}));
+}
+
+int cutlass_made = 0, cutlass_loaded = 0;
+std::string cutlass_raised;
+
+/// As code that CUTLASS's DSL compiles calls its runtime, once for each of its functions.
+int of_cutlass(const Library& cuda, void** library, int status) {
+  static int answer = 0;
+  answer = status;
+  int (*const make)(void**) = [](void** handle) {
+    ++cutlass_made;
+    *handle = &cutlass_made;
+    return answer;
+  };
+  int (*const load)(void**, int) = [](void**, int) {
+    ++cutlass_loaded;
+    return 0;
+  };
+  void (*const raise)(const char*, const char*) = [](const char*, const char* what) {
+    cutlass_raised = what;
+  };
+  return cuda("cuda_dialect_init_library_once", library, make, load, raise);
+}
+
+TEST_F(LiveCodeThreads, ALibraryOfCutlassIsMadeOnceAndLoadedOntoEveryDevice) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    void* library = nullptr;
+    said["failed"] = of_cutlass(cuda, &library, 301);
+    said["none"] = library == nullptr ? 1 : 0;
+    said["told"] = cutlass_raised.find("cudaErrorFileNotFound") != std::string::npos ? 1 : 0;
+    said["first"] = of_cutlass(cuda, &library, 0);
+    said["again"] = of_cutlass(cuda, &library, 0);
+    said["is"] = library == &cutlass_made ? 1 : 0;
+    said["made"] = cutlass_made;
+    said["loaded"] = cutlass_loaded;
+    int device = -1;
+    said["get"] = cuda("_cudaGetDevice", &device);
+    said["device"] = device;
+  });
+  EXPECT_EQ(told, (Told{{"failed", -1},
+                        {"none", 1},
+                        {"told", 1},
+                        {"first", 0},
+                        {"again", 0},
+                        {"is", 1},
+                        {"made", 2},
+                        {"loaded", 8},
+                        {"get", 0},
+                        {"device", 0}}));
 }
 
 TEST_F(LiveCodeThreads, CubinsSayWhichKernelsTheyHave) {

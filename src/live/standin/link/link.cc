@@ -285,11 +285,18 @@ Told Link::answered(Speaker& me) {
   return {answer.status, answer.value};
 }
 
+/// Of the processor since it was looked at last.
+static std::int64_t processor_ns(Speaker& me) {
+  const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
+  // A child by vfork, which is this thread but for its clock until it becomes another program.
+  if (now < me.cpu_ns) return 0;
+  return now - std::exchange(me.cpu_ns, now);
+}
+
 void Link::take_measured(Speaker& me) const {
   if (&me != own_speaker) return;  // another stands still
   if (common_->host_factor == 0) return notice_work(me, me.own_work == 0);
-  const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
-  const std::int64_t taken = now - std::exchange(me.cpu_ns, now);
+  const std::int64_t taken = processor_ns(me);
   if (me.own_work == 0)
     me.gap_ns += static_cast<std::int64_t>(static_cast<double>(taken) * common_->host_factor);
 }
@@ -308,8 +315,7 @@ void Link::notice_work(Speaker& me, bool of_program) const {
   const std::uint64_t cycles = cycles_now();
   if (cycles - me.cycles < kLookCycles) return;
   me.cycles = cycles;
-  const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
-  const std::int64_t taken = now - std::exchange(me.cpu_ns, now);
+  const std::int64_t taken = processor_ns(me);
   if (!of_program || me.helper || taken < kLongWorkNs || !region_) return;
   HostWork& work = region_->host_work;
   const std::uint32_t place = work.count.fetch_add(1, std::memory_order_relaxed);

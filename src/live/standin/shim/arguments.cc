@@ -29,19 +29,25 @@ T value_of(const void* argument) {
   return value;
 }
 
+/// Adds the pointers to devices in a parameter: a structure may hold several, each at a multiple of its size.
+void add_pointers(const void* parameter, std::size_t bytes, std::vector<Pointer>& pointers) {
+  for (std::size_t i = 0; i + sizeof(void*) <= bytes; i += sizeof(void*)) {
+    const void* const at = value_of<const void*>(static_cast<const char*>(parameter) + i);
+    const std::optional<Block> block = Memory::get().find(at);
+    if (!block || !of_device(block->place)) continue;
+    pointers.push_back({reinterpret_cast<std::uintptr_t>(at), Memory::get().left(at)});
+  }
+}
+
 std::optional<Arguments> read(const std::vector<std::size_t>& parameters, void* const* arguments) {
   Arguments all;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i] > sizeof(void*) || !arguments[i]) return std::nullopt;
+    if (!arguments[i]) return std::nullopt;
     if (parameters[i] == sizeof(std::int32_t)) {
       const auto number = value_of<std::int32_t>(arguments[i]);
       if (number > 0) all.sizes.push_back(static_cast<std::uint64_t>(number));
     }
-    if (parameters[i] != sizeof(void*)) continue;
-    const void* const at = value_of<const void*>(arguments[i]);
-    const std::optional<Block> block = Memory::get().find(at);
-    if (!block || !of_device(block->place)) continue;
-    all.pointers.push_back({reinterpret_cast<std::uintptr_t>(at), Memory::get().left(at)});
+    add_pointers(arguments[i], parameters[i], all.pointers);
   }
   return all;
 }

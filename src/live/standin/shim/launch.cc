@@ -184,6 +184,18 @@ FLOPCAST_API int cudaLaunchKernelExC(const RuntimeConfiguration* how, const void
   return remembered(launch(Kernels::get().find(function), {how->grid, how->block, how->shared},
                            how->stream, arguments));
 }
+/// Of CUTLASS's DSL (api/cute.tsv).
+FLOPCAST_API int _cudaLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                   unsigned block_z, void** arguments, std::size_t shared,
+                                   void* stream) {
+  return cudaLaunchKernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
+                          arguments, shared, stream);
+}
+FLOPCAST_API int _cudaLaunchKernelEx(const RuntimeConfiguration* how, const void* function,
+                                     void** arguments) {
+  return cudaLaunchKernelExC(how, function, arguments);
+}
 FLOPCAST_API int cuLaunchKernelEx(const DriverConfiguration* how, void* function, void** arguments,
                                   void**) {
   return launch(Kernels::get().find(function), {how->grid, how->block, how->shared}, how->stream,
