@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 TOKEN = "a secret of the tests"
 # Of a summary: what it took here, and what of that no virtual time counts.
-REAL_TIME = re.compile(r"[0-9.]+ m?s of real time|\nwork of the host that takes no.*?counts it\)\n", re.DOTALL)
+REAL_TIME = re.compile(r"[0-9.]+ m?s of real time|\n\nwork of the host that takes no.*?counts it\)", re.DOTALL)
 
 
 def ip(*words) -> None:
