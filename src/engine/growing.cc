@@ -33,12 +33,6 @@ struct Node {
   std::uint32_t note = 0;        ///< the owner's
   TaskKind kind = TaskKind::kOperator;
   bool ends_later = false, settled = false;
-  bool holder_holds_end = false;
-  /// Two of those that were not settled when they came to hold it back: the one before it on its processor, and the last of
-  /// the others.
-  GrowingTask before = kNoGrowingTask, holder = kNoGrowingTask;
-  GrowingTask following = kNoGrowingTask;  ///< on its processor
-  Time through;  ///< what its processor's tasks take, from the first to this one
 };
 
 /// A dependency, in the list of its source.
@@ -58,9 +52,8 @@ struct Chunk {
 
 struct Track {
   Processor processor;
-  Time from;                           ///< nothing starts before
-  GrowingTask last = kNoGrowingTask;   ///< none on hubs
-  GrowingTask front = kNoGrowingTask;  ///< the first that is not settled; none on hubs
+  Time from;                          ///< nothing starts before
+  GrowingTask last = kNoGrowingTask;  ///< none on hubs
   std::uint64_t tasks = 0;
   bool closed = false;
   bool ordered() const { return processor.kind != Processor::Kind::kHub; }
@@ -117,8 +110,6 @@ struct GrowingRun::State {
   GrowingTask make(const NewTask& task);
   void put_at_end(const NewTask& task, GrowingTask id);
   void depend(GrowingTask target, const Dependency& on, bool counted);
-  void note_holder(GrowingTask target, const Dependency& on);
-  GrowingTask first_that_holds(GrowingTask task, Time& rest, Time at) const;
   void raise(Bound& bound, Time at, GrowingTask source) const;
   void satisfy(GrowingTask target, GrowingTask source, const Link& link);
   void arrive(GrowingTask task);
@@ -156,15 +147,11 @@ void GrowingRun::State::put_at_end(const NewTask& task, GrowingTask id) {
   Track& track = tracks[task.processor];
   raise(node(id).start, track.from, kNoGrowingTask);
   if (!track.ordered()) return;
-  node(id).through = task.duration;
   if (track.last != kNoGrowingTask) {
-    node(id).through += node(track.last).through;
-    node(track.last).following = id;
     depend(id, {track.last, task.gap, EdgeKind::kStream, false, false}, true);
     let_go(track.last);
   }
   track.last = id;
-  if (track.front == kNoGrowingTask) track.front = id;
   ++node(id).references;
 }
 
@@ -184,7 +171,6 @@ void GrowingRun::State::depend(GrowingTask target, const Dependency& on, bool co
   Node& source = node(on.source);
   if (counted) ++(on.holds_end ? node(target).open_ends : node(target).pending);
   if (source.settled) return satisfy(target, on.source, link);
-  note_holder(target, on);
   link.next = source.first_link;
   if (free_link == kNoLink) {
     source.first_link = static_cast<std::uint32_t>(links.size());
@@ -193,19 +179,6 @@ void GrowingRun::State::depend(GrowingTask target, const Dependency& on, bool co
     source.first_link = free_link;
     free_link = links[free_link].next;
     links[source.first_link] = link;
-  }
-}
-
-/// For ends_after(), which counts on no lag and on no start.
-void GrowingRun::State::note_holder(GrowingTask target, const Dependency& on) {
-  if (on.from_start || on.lag < Time()) return;
-  Node& n = node(target);
-  const bool goes_before = node(on.source).processor == n.processor && !on.holds_end;
-  if (goes_before && tracks[n.processor].ordered()) {
-    n.before = on.source;
-  } else {
-    n.holder = on.source;
-    n.holder_holds_end = on.holds_end;
   }
 }
 
@@ -224,28 +197,6 @@ void GrowingRun::State::satisfy(GrowingTask target, GrowingTask source, const Li
   raise(link.holds_end ? n.least_end : n.start, at, source);
   --(link.holds_end ? n.open_ends : n.pending);
   if (n.pending == 0) arrive(target);
-}
-
-/// The first task of its processor that is not settled, which holds this one back. @param rest from the end of `task` on;
-/// then from the end of that task @return none if it is certain by then that the rest is over later than `at`
-GrowingTask GrowingRun::State::first_that_holds(GrowingTask task, Time& rest, Time at) const {
-  constexpr int kMostTasks = 32;
-  const auto is_later = [&](const Node& n, Time left) {
-    if (n.settled) return n.end + left > at;
-    return n.start.at + n.duration + left > at || n.least_end.at + left > at;
-  };
-  const Node& last = node(task);
-  GrowingTask one = task;
-  Time left = rest;
-  for (int i = 0; i < kMostTasks && one != kNoGrowingTask && chunks[one / Chunk::kTasks]; ++i) {
-    if (is_later(node(one), left)) return kNoGrowingTask;
-    left += node(one).duration;
-    one = node(one).before;
-  }
-  const GrowingTask front = tracks[last.processor].front;
-  if (last.settled || front == kNoGrowingTask) return task;
-  rest += last.through - node(front).through;
-  return is_later(node(front), rest) ? kNoGrowingTask : front;
 }
 
 // --- settling -----------------------------------------------------------------------------------
@@ -268,7 +219,6 @@ void GrowingRun::State::settle(GrowingTask task, Time end) {
   if (!open.empty()) open.erase({n.start.at, task});
   n.end = end;
   n.settled = true;
-  if (tracks[n.processor].ordered()) tracks[n.processor].front = n.following;
   --unsettled;
   worklist.push_back(task);
   to_give.push_back({n.start.at, task, tracks[n.processor].processor.rank});
@@ -300,7 +250,7 @@ GrowingRun::~GrowingRun() = default;
 
 std::uint32_t GrowingRun::add_processor(Processor::Kind kind, std::int32_t rank, std::int64_t id,
                                         Time from) {
-  state_->tracks.push_back({{kind, rank, id, 0, 0}, from});
+  state_->tracks.push_back({{kind, rank, id, 0, 0}, from, kNoGrowingTask, 0, false});
   return static_cast<std::uint32_t>(state_->tracks.size() - 1);
 }
 
@@ -337,24 +287,6 @@ bool GrowingRun::settled(GrowingTask task) const { return state_->node(task).set
 Time GrowingRun::start(GrowingTask task) const { return state_->node(task).start.at; }
 Time GrowingRun::end(GrowingTask task) const { return state_->node(task).end; }
 GrowingTask GrowingRun::cause(GrowingTask task) const { return state_->node(task).start.cause; }
-
-/// Goes back over what holds the task back, adding up the least that lies between, until that is enough: a few tasks of a
-/// processor, then the first of it that is not settled, then what holds that one back.
-bool GrowingRun::ends_after(GrowingTask task, Time at) const {
-  constexpr int kMostHolders = 16;
-  const State& s = *state_;
-  Time rest;  // from the end of `task` to that of the one in question, at least
-  for (int i = 0; i < kMostHolders; ++i) {
-    if (!s.chunks[task / Chunk::kTasks]) return false;  // settled: what hangs on it knows
-    const GrowingTask front = s.first_that_holds(task, rest, at);
-    if (front == kNoGrowingTask) return true;
-    const Node& n = s.node(front);
-    if (n.settled || n.holder == kNoGrowingTask) return false;
-    if (!n.holder_holds_end) rest += n.duration;
-    task = n.holder;
-  }
-  return false;
-}
 
 void GrowingRun::keep(GrowingTask task) { ++state_->node(task).references; }
 void GrowingRun::let_go(GrowingTask task) { state_->let_go(task); }

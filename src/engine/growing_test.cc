@@ -62,32 +62,6 @@ TEST(GrowingRun, ACollectiveStartsWhenTheLastRankHasCome) {
   EXPECT_EQ(run.unsettled(), 0u);
 }
 
-TEST(GrowingRun, IsCertainOfTheLeastThatWhatIsNotSettledTakes) {
-  GrowingRun run;
-  const auto hubs = run.add_processor(Kind::kHub, -1, 0);
-  const auto stream = run.add_processor(Kind::kStream, 0, 7);
-  const GrowingTask kernel = run.add({stream, TaskKind::kCompute, 0, micros(20)});
-  NewTask hub{hubs, TaskKind::kRendezvous};
-  hub.joins = 2;
-  const GrowingTask met = run.add(hub);
-  NewTask sends{hubs, TaskKind::kTransfer, 0, micros(5)};
-  sends.ends_later = true;
-  const GrowingTask transfer = run.add(sends, {{met, Time{}, EdgeKind::kRendezvous}});
-  const GrowingTask own = run.add({stream, TaskKind::kTransfer},
-                                  {{transfer, Time{}, EdgeKind::kRendezvous, false, true}});
-  const GrowingTask after = run.add({stream, TaskKind::kCompute, 0, micros(10)});
-  // This rank comes at 20, the other one has not yet.
-  EXPECT_TRUE(run.ends_after(after, micros(29)));
-  EXPECT_FALSE(run.ends_after(after, micros(30)));
-  run.join(met, {kernel, Time{}, EdgeKind::kRendezvous});
-  EXPECT_TRUE(run.ends_after(after, micros(34)));
-  EXPECT_FALSE(run.ends_after(after, micros(35)));
-  EXPECT_TRUE(run.ends_after(own, micros(24)));
-  // A task that is settled ends when it does.
-  EXPECT_TRUE(run.ends_after(kernel, micros(19)));
-  EXPECT_FALSE(run.ends_after(kernel, micros(20)));
-}
-
 TEST(GrowingRun, TellsWhatWaitsForARankThatNeverJoins) {
   GrowingRun run;
   const auto hubs = run.add_processor(Kind::kHub, -1, 0);
@@ -221,24 +195,10 @@ Result<Run> whole(const Program& program, std::vector<TaskId>& ids) {
 }
 
 struct Grown {
-  /// Of a planned task, when not all were there yet.
-  struct Certain {
-    std::size_t task = 0;
-    Time after;
-  };
   GrowingRun run;
   std::vector<std::uint32_t> processors;
   std::vector<GrowingTask> ids;
-  std::vector<Certain> certain;
 };
-
-/// Asks of one of the tasks that are there whether it ends after some time.
-void ask_when(Grown& grown, std::mt19937& random) {
-  const std::size_t t = random() % grown.ids.size();
-  const Time at = micros(static_cast<std::int64_t>(random() % 200));
-  if (grown.ids[t] == kNoGrowingTask || !grown.run.ends_after(grown.ids[t], at)) return;
-  grown.certain.push_back({t, at});
-}
 
 /// Adds the tasks in an order that keeps each after those it follows; everything is kept.
 Grown grow(const Program& program, std::mt19937& random, bool ends_later) {
@@ -280,7 +240,6 @@ Grown grow(const Program& program, std::mt19937& random, bool ends_later) {
     made.order = t;  // hubs know no other
     grown.ids[t] = grown.run.add(made, after);
     grown.run.keep(grown.ids[t]);
-    ask_when(grown, random);
   }
   return grown;
 }
@@ -292,8 +251,6 @@ void check_same(const Program& program, const Run& expected, const std::vector<T
     RC_ASSERT(grown.run.start(grown.ids[t]) == expected.start[ids[t]]);
     RC_ASSERT(grown.run.end(grown.ids[t]) == expected.end[ids[t]]);
   }
-  for (const Grown::Certain& one : grown.certain)
-    RC_ASSERT(grown.run.end(grown.ids[one.task]) > one.after);
   const std::vector<SettledTask> given = grown.run.take_settled(Time::max());
   RC_ASSERT(given.size() == program.tasks.size());
   RC_ASSERT(std::is_sorted(given.begin(), given.end(),
@@ -327,7 +284,6 @@ RC_GTEST_PROP(GrowingRunProperty, SoAreThoseOfTasksWhoseEndIsToldLater, ()) {
     const auto t = std::find(grown.ids.begin(), grown.ids.end(), task) - grown.ids.begin();
     grown.run.finish(task,
                      grown.run.start(task) + program.tasks[static_cast<std::size_t>(t)].duration);
-    ask_when(grown, random);
   }
   check_same(program, *expected, ids, grown);
 }

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import socket
 import statistics
 import subprocess
 import sys
@@ -11,18 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from served import free_port, tokenizer_folder, wait_for
 from vllm_offline import SHAPES, model_folder
-
-
-def tokenizer_folder(shape, folder):
-    """One word a token: a server tells its answers as text, and `vllm bench` its prompts."""
-    words = {f"<{i}>": i for i in range(SHAPES[shape]["vocab_size"])}
-    made = Tokenizer(models.WordLevel(words, unk_token="<0>"))
-    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<1>", eos_token="<2>").save_pretrained(folder)
-    return folder
 
 
 async def post(port, path, body):
@@ -59,18 +48,6 @@ async def ask(port, given, number):
     return first - begin, end - first, tokens
 
 
-def wait_for(server, port):
-    """Until it listens: it does so when its model is loaded."""
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            if server.poll() is not None:
-                raise SystemExit("the server has ended") from None
-            time.sleep(1)
-
-
 async def clients(given):
     begin = time.perf_counter()
     seen = await asyncio.gather(*(ask(given.port, given, number) for number in range(given.requests)))
@@ -101,11 +78,9 @@ def main():
     flags.add_argument("--bench", action="store_true", help="ask by `vllm bench serve` instead")
     flags.add_argument("more", nargs="*", help="of `vllm serve`, behind --")
     given = flags.parse_args()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        given.port = free.getsockname()[1]
+    given.port = free_port()
     with tempfile.TemporaryDirectory() as folder:
-        tokenizer_folder(given.shape, model_folder(given.shape, folder))
+        tokenizer_folder(SHAPES[given.shape]["vocab_size"], model_folder(given.shape, folder))
         words = ["serve", folder, "--load-format", "dummy", "--served-model-name", "model", "--port", str(given.port)]
         words += ["--host", "127.0.0.1", "--max-model-len", str(max(512, given.input + given.output)), *given.more]
         vllm = [str(Path(sys.executable).parent / "python"), "-m", "vllm.entrypoints.cli.main"]

@@ -49,7 +49,7 @@ struct NewTask {
   Time gap = {};                        ///< from the end of the task before it on its processor
   Time release = Time::min();           ///< no start before this
   std::uint32_t joins = 0;              ///< dependencies that join() adds later
-  bool ends_later = false;              ///< finish() tells its end; `duration` is the least
+  bool ends_later = false;              ///< finish() tells its end
   std::uint64_t order = 0;              ///< on a hub: among tasks of equal times
   std::uint32_t note = 0;               ///< the owner's own: given back with the settled task
 };
@@ -97,8 +97,6 @@ class GrowingRun {
   Time start(GrowingTask task) const;         ///< @pre its start is known
   Time end(GrowingTask task) const;           ///< @pre settled
   GrowingTask cause(GrowingTask task) const;  ///< @pre settled; among equals the first in order
-  /// Whether it is certain by now that the task ends later than this, whatever is still added. @pre kept, or not settled
-  bool ends_after(GrowingTask task, Time at) const;
 
   /// The task may be the source of later dependencies though others follow it (an event's).
   void keep(GrowingTask task);

@@ -73,7 +73,7 @@ TEST(LiveTransfers, ALaterBeginningIsPutBeforeAnEndThatWasForeseen) {
   EXPECT_NEAR(transfers.next_end()->seconds() / alone.seconds(), 1.5, 0.05);
 }
 
-/// What the session counts on where it says of a transfer under way that it has not ended.
+/// Others can only take links away from it, however its own flows share theirs.
 RC_GTEST_PROP(LiveTransfersProperty, NoneTakesLessThanHalfOfWhatItTakesAlone, ()) {
   Transfers transfers = on("2 x dgx-h100");
   std::map<std::uint64_t, Time> least;

@@ -7,12 +7,13 @@
 namespace flopcast::live {
 
 Time ChipTurns::Chip::end() const {
-  const auto& [start, task, duration] = *waiting.begin();
-  return sum_on_clock(std::max(start, free), duration);
+  const Waiting& first = *waiting.begin();
+  return sum_on_clock(std::max(first.start, free), first.duration);
 }
 
-void ChipTurns::compute(std::uint64_t task, std::uint32_t chip, Time duration, Time start) {
-  chips_[chip].waiting.emplace(start, task, duration);
+void ChipTurns::compute(std::uint64_t task, std::uint64_t order, std::uint32_t chip, Time duration,
+                        Time start) {
+  chips_[chip].waiting.insert({start, order, task, duration});
   remember_next();
 }
 
@@ -36,7 +37,7 @@ std::vector<std::pair<std::uint64_t, Time>> ChipTurns::advance(Time until) {
   for (auto& [number, chip] : chips_) {
     while (!chip.waiting.empty() && chip.end() <= until) {
       chip.free = chip.end();
-      ended.emplace_back(std::get<1>(*chip.waiting.begin()), chip.free);
+      ended.emplace_back(chip.waiting.begin()->task, chip.free);
       chip.waiting.erase(chip.waiting.begin());
     }
   }

@@ -3,9 +3,9 @@
 // earlier may still come.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "live/engine/session/work.h"
 
@@ -17,7 +17,9 @@ class ChipTurns final : public Work {
   explicit ChipTurns(Work& rest) : rest_(rest) {}
 
   /// A product could start. Not before the last time advance() was told.
-  void compute(std::uint64_t task, std::uint32_t chip, Time duration, Time start);
+  /// @param order  of those that could start at one time: not that in which they were heard
+  void compute(std::uint64_t task, std::uint64_t order, std::uint32_t chip, Time duration,
+               Time start);
 
   Time kernel(const Record& record, std::string_view signature) override {
     return rest_.kernel(record, signature);
@@ -37,9 +39,15 @@ class ChipTurns final : public Work {
 
  private:
   struct Chip {
+    struct Waiting {
+      Time start;
+      std::uint64_t order = 0, task = 0;
+      Time duration;
+      auto operator<=>(const Waiting&) const = default;
+    };
     Time free;
-    std::set<std::tuple<Time, std::uint64_t, Time>> waiting;  ///< by start: task and duration
-    Time end() const;                                         ///< of the first
+    std::set<Waiting> waiting;
+    Time end() const;  ///< of the first
   };
   void remember_next();
 

@@ -85,13 +85,6 @@ std::optional<Diagnostic> Session::State::stranger_in(const std::vector<std::int
       "fold less: --fold dp, or --fold off"};
 }
 
-/// What a transfer takes at least, whatever shares its links: not what it takes alone, to the last picosecond, since flows of one
-/// collective may share links with each other, too. What a rank receives, its sender says.
-Time Session::State::least_of(Collective called, const Transfer& what) const {
-  if (called == Collective::kReceive) return {};
-  return Time{work.alone(what).ps / 2};
-}
-
 /// The first rank has come: a hub for all, and what they do together.
 std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
                                                        const Membership& member,
@@ -130,7 +123,6 @@ std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
   meeting.hub = run.add(hub);
   NewTask transfer{hubs, TaskKind::kTransfer, name};
   transfer.ends_later = true;
-  transfer.duration = least_of(op, meeting.what);
   transfer.order = hub.order + 1;
   meeting.transfer = run.add(transfer, {{meeting.hub, Time{}, EdgeKind::kRendezvous}});
   run.keep(meeting.transfer);
@@ -287,7 +279,8 @@ void Session::State::begin_transfers() {
 
 void Session::State::begin_transfer(GrowingTask task) {
   if (const auto product = products.find(task); product != products.end()) {
-    work.compute(task, product->second.chip, product->second.duration, run.start(task));
+    const Product& what = product->second;
+    work.compute(task, what.order, what.chip, what.duration, run.start(task));
     products.erase(product);
     return;
   }

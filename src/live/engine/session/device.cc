@@ -114,9 +114,11 @@ void Session::State::put(Process& process, Thread& thread, const Record& record,
   task.note = note_of(record, call);
   task.ends_later = kernel && takes_turns(process, record, signature);
   const GrowingTask made = on_stream(process, record.device, stream, call, task);
-  if (task.ends_later)
-    products.emplace(
-        made, Product{static_cast<std::uint32_t>(chip_of(process, record.device)), duration});
+  if (task.ends_later) {
+    const auto chip = static_cast<std::uint32_t>(chip_of(process, record.device));
+    products.emplace(made,
+                     Product{std::uint64_t{process.number} << 32 | record.number, chip, duration});
+  }
   if (record.act != Act::kHostWork) runs_on_chip(process, record.device, made, kernel);
   watch(process, record, made);
   if ((record.flags & kAnswerWanted) == 0) return;

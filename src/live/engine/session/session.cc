@@ -345,10 +345,8 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
     return thread.helper ? is_seen(processes[thread.process], end) : end <= thread.clock;
   };
   const bool ended = settled && std::all_of(about.begin(), about.end(), is_over);
-  const auto ends_later = [&](GrowingTask task) { return run.ends_after(task, thread.clock); };
-  const bool certain = known || std::any_of(about.begin(), about.end(), ends_later);
   // What is not settled hangs on something that has not happened by then.
-  if (!certain && !thread.helper) {
+  if (!known && !thread.helper) {
     if (anybody_before(thread.clock, &thread) || anybody_besides(thread)) return std::nullopt;
     // A transfer under way may still end by then.
     const std::optional<Time> end = work.next_end();

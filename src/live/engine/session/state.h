@@ -126,6 +126,7 @@ struct ProductStreams {
 };
 /// A product that could start, and then has its turn on the chip.
 struct Product {
+  std::uint64_t order = 0;  ///< of its process and in it
   std::uint32_t chip = 0;
   Time duration;
 };
@@ -365,7 +366,6 @@ struct Session::State {
 
   // collective.cc: their calls
   Meeting& meeting_of(Membership& member, const Record& record);
-  Time least_of(Collective called, const Transfer& what) const;
   std::optional<Diagnostic> stranger_in(const std::vector<std::int32_t>& both) const;
   std::optional<Diagnostic> open_meeting(const Process& process, const Membership& member,
                                          const Record& record, Meeting& meeting);
