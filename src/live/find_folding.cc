@@ -1,7 +1,11 @@
 #include "live/find_folding.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <string>
 
 #include "live/fold/places.h"
 #include "live/fold/plan.h"
@@ -25,6 +29,12 @@ class Scouting {
   }
 
   const Trails& trails() const { return trails_; }
+  /// What a rank of the last of them ended with; empty: none failed.
+  std::string why_one_ended() const {
+    if (!failure_) return "";
+    return fmt::format(" (it ended with status {}{}{})", failure_->status,
+                       failure_->last_line.empty() ? "" : ": ", failure_->last_line);
+  }
   /// In their order; a rank that never came is not among them.
   Result<std::vector<Scouted>> run(const std::vector<std::int32_t>& ranks) {
     Result<ClusterWork> work = ClusterWork::make(cluster_, catalog_, request_.operators);
@@ -36,6 +46,7 @@ class Scouting {
     run.watch({&scout, {}, [&] { return scout.enough(ranks.size()); }, {}});
     if (auto problem = run.start(cluster_, catalog_)) return *problem;
     if (auto problem = run.drive()) return *problem;
+    failure_ = run.failure();
     std::vector<Scouted> all = scout.take();
     std::sort(all.begin(), all.end(),
               [](const Scouted& a, const Scouted& b) { return a.rank < b.rank; });
@@ -49,6 +60,7 @@ class Scouting {
   const Cluster& cluster_;
   Layout layout_;
   Trails trails_;
+  std::optional<LiveFailure> failure_;
 };
 
 }  // namespace
@@ -66,7 +78,8 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
   };
   // One that has ended over what others should have sent it has shown who they are. Any other may have something left to show.
   if (!leader.stepped && leader.peers.empty()) {
-    tell("--fold: rank 0 came to no optimizer's step when it ran alone, so all ranks run");
+    tell("--fold: rank 0 came to no optimizer's step when it ran alone" +
+         scouting.why_one_ended() + ", so all ranks run");
     return Folding();
   }
   Result<FoldPlan> plan = FoldPlan::make(layout.ranks, leader, request.fold);

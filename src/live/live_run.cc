@@ -181,10 +181,7 @@ std::vector<RunEnding> LiveRun::ended() {
 /// The first process that fails ends the others, as launchers do.
 void LiveRun::look_at_endings() {
   std::vector<RunEnding> endings = ended();
-  // Who is alone may fail for want of others: the rest goes on.
-  const auto failed = [this](const RunEnding& ending) {
-    return ending.status != 0 && !folding_.alone;
-  };
+  const auto failed = [](const RunEnding& ending) { return ending.status != 0; };
   if (!failure_ && std::any_of(endings.begin(), endings.end(), failed)) {
     std::this_thread::sleep_for(kFailTogether);
     std::vector<RunEnding> more = ended();
@@ -194,7 +191,8 @@ void LiveRun::look_at_endings() {
           return failed(a) != failed(b) ? failed(a) : a.process < b.process;
         });
     failure_ = LiveFailure{first->rank, first->status, first->last_line};
-    processes_->end_all();
+    // Who is alone may fail for want of others: the rest goes on.
+    if (!folding_.alone) processes_->end_all();
     far_running_ = 0;
   }
   if (request_.launches) return;

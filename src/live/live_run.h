@@ -48,6 +48,8 @@ class LiveRun {
   /// Until its processes have ended, or are told to.
   std::optional<Diagnostic> drive();
   Result<LiveReport> report();
+  /// The first process that failed.
+  const std::optional<LiveFailure>& failure() const { return failure_; }
   /// Before it starts.
   void watch(LiveWatch watch);
 
