@@ -328,6 +328,8 @@ bool Session::State::move_network() {
   if (!end || anybody_before(*end, nullptr) || !watched_until(*end)) return false;
   for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
   passed = std::max(passed, *end);
+  // What that lets start is under way before anybody is told what is.
+  begin_transfers();
   return true;
 }
 

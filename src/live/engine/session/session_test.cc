@@ -96,6 +96,21 @@ TEST(LiveSession, AProductThatWaitsForAnotherRankLetsOthersGoFirst) {
   EXPECT_EQ(first, second + us(100));  // the other stream's three are long over
 }
 
+TEST(LiveSession, WhatTheEndOfATransferLetsStartMayEndBeforeAQuestion) {
+  Record late = with_event(Act::kAskEvent, 1);
+  late.gap_ns = 10'000'000;
+  const Record reduced = collective(Collective::kAllReduce, 10, 5);
+  const Script script = {{communicator(0, 2), wait_group(), reduced, reduced,
+                          with_event(Act::kRecordEvent, 1, 5), late},
+                         {communicator(1, 2), wait_group(), reduced, reduced, wait_device()}};
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    PlainWork work;
+    Session session(work, kTimes);
+    std::mt19937 random(seed);
+    EXPECT_EQ(std::get<2>(play(script, session, random)[0].back()), 1u) << seed;
+  }
+}
+
 TEST(LiveSession, EventsOrderStreamsAndMeasureTime) {
   One one;
   one.say(with_event(Act::kRecordEvent, 1, 5));
