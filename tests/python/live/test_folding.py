@@ -179,6 +179,21 @@ def test_where_the_first_rank_shows_too_little_all_run(live, tmp_path):
     assert {"0", "1"} <= set(done.stdout.splitlines())
 
 
+FAILS = """
+import torch
+
+torch.zeros(4, device="cuda")
+raise RuntimeError("no data")
+"""
+
+
+def test_with_what_the_first_rank_ended_is_told(live, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(FAILS)
+    done = live.run("--fold", "auto", path, ranks=2, expect=1)
+    assert "no optimizer's step when it ran alone (it ended with status 1: RuntimeError: no data), so all ranks run" in done.stderr
+
+
 def test_a_folded_run_is_kept_and_timed_on_other_clusters(live, tmp_path):
     """To the bit on its own; c10d asks whether collectives are done, once more or less often on a slower network."""
     kept = tmp_path / "run.fccap"
