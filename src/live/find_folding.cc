@@ -63,29 +63,18 @@ class Scouting {
   std::optional<LiveFailure> failure_;
 };
 
-}  // namespace
+/// What a rank and those that are held against it have shown.
+struct Shown {
+  Folding folding;
+  std::string unlike;  ///< where one of them differs; empty: none does
+};
 
-Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
-                             const LiveObserver& observer, const Cluster& cluster, Layout layout) {
-  if (request.fold == Fold::kOff || layout.ranks < 2) return Folding();
-  Scouting scouting(request, catalog, observer, cluster, layout);
-  const Result<std::vector<Scouted>> first = scouting.run({0});
-  if (!first) return first.error();
-  if (first->empty()) return Folding();  // it never came: what it has to say it says again
-  const Scouted& leader = first->front();
-  const auto tell = [&observer](const std::string& text) {
-    if (observer.notice) observer.notice(text);
-  };
-  // One that has ended over what others should have sent it has shown who they are. Any other may have something left to show.
-  if (!leader.stepped && leader.peers.empty()) {
-    tell("--fold: rank 0 came to no optimizer's step when it ran alone" +
-         scouting.why_one_ended() + ", so all ranks run");
-    return Folding();
-  }
-  Result<FoldPlan> plan = FoldPlan::make(layout.ranks, leader, request.fold);
+Result<Shown> hold_others_against(Scouting& scouting, const Scouted& leader, Layout layout,
+                                  Fold fold) {
+  Result<FoldPlan> plan = FoldPlan::make(layout.ranks, leader, fold);
   if (!plan) return plan.error();
+  Shown shown;
   const std::vector<std::int32_t> witnesses = plan->witnesses();
-  std::string why;
   if (!witnesses.empty()) {
     Result<std::vector<Scouted>> others = scouting.run(witnesses);
     if (!others) return others.error();
@@ -97,12 +86,45 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
     }
     plan->judge(leader, *others);
     for (const Scouted& other : *others) {
-      if (plan->unlike() == other.rank) why = ": " + difference(leader, other, scouting.trails());
+      if (plan->unlike() == other.rank) shown.unlike = difference(leader, other, scouting.trails());
     }
   }
-  Folding folding = plan->folding();
+  shown.folding = plan->folding();
+  return shown;
+}
+
+}  // namespace
+
+Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
+                             const LiveObserver& observer, const Cluster& cluster, Layout layout) {
+  if (request.fold == Fold::kOff || layout.ranks < 2) return Folding();
+  const auto tell = [&observer](const std::string& text) {
+    if (observer.notice) observer.notice(text);
+  };
+  Scouting scouting(request, catalog, observer, cluster, layout);
+  Shown shown;
+  // Ranks that come when others have compiled find more that is kept than these did, and call other things while they compile
+  // (each candidate of a kernel, to choose one). So who differs is looked at again, with all that is kept.
+  for (bool again = false;; again = true) {
+    const Result<std::vector<Scouted>> first = scouting.run({0});
+    if (!first) return first.error();
+    if (first->empty()) return Folding();  // it never came: what it has to say it says again
+    const Scouted& leader = first->front();
+    // One that has ended over what others should have sent it has shown who they are. Any other may have something left to show.
+    if (!leader.stepped && leader.peers.empty()) {
+      tell("--fold: rank 0 came to no optimizer's step when it ran alone" +
+           scouting.why_one_ended() + ", so all ranks run");
+      return Folding();
+    }
+    Result<Shown> found = hold_others_against(scouting, leader, layout, request.fold);
+    if (!found) return found.error();
+    shown = std::move(*found);
+    if (shown.unlike.empty() || again) break;
+  }
+  Folding& folding = shown.folding;
   if (!folding.folds())
-    tell("--fold: no rank of this program stands for another, so all ranks run" + why);
+    tell("--fold: no rank of this program stands for another, so all ranks run" +
+         (shown.unlike.empty() ? "" : ": " + shown.unlike));
   if (const std::string unlike =
           unlike_places(folding, cluster, devices_of_node(request, cluster, layout));
       !unlike.empty()) {

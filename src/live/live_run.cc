@@ -252,7 +252,17 @@ std::optional<Diagnostic> LiveRun::go_on() {
     }
     if (watch_.enough && watch_.enough()) break;
   }
+  if (watch_.enough && daemon_->alive() == 0) hear_how_they_ended();
   return std::nullopt;
+}
+
+/// All have left the run; with what they end is known a little later.
+void LiveRun::hear_how_they_ended() {
+  const Clock::time_point left = Clock::now();
+  while (running() > 0 && !stopped_ && Clock::now() - left < kEndIsKnown) {
+    std::this_thread::sleep_for(kFailTogether);
+    look_at_endings();
+  }
 }
 
 std::optional<Diagnostic> LiveRun::drive() {

@@ -59,6 +59,7 @@ class LiveRun {
   std::optional<Diagnostic> go_on();
   std::vector<RunEnding> ended();
   void look_at_endings();
+  void hear_how_they_ended();
   void tell_how_it_goes();
   bool nobody_may_come() const;
   std::optional<Diagnostic> deadlock();

@@ -42,16 +42,29 @@ std::string difference(const Scouted& a, const Scouted& b, const Trails& trails)
 }
 
 void Scout::came(std::int32_t rank) {
+  const bool child = std::any_of(all_.begin(), all_.end(),
+                                 [rank](const Scouted& one) { return one.rank == rank; });
   all_.emplace_back();
   all_.back().rank = rank;
+  all_.back().child = child;
+}
+
+std::vector<Scouted> Scout::take() {
+  std::vector<Scouted> ranks = std::move(all_);
+  std::erase_if(ranks, [](const Scouted& one) { return one.child; });
+  return ranks;
 }
 
 void Scout::lost(std::uint32_t process) { all_[process].gone = true; }
 
 bool Scout::enough(std::size_t ranks) const {
-  return all_.size() >= ranks && std::all_of(all_.begin(), all_.end(), [](const Scouted& one) {
-           return one.stepped || one.gone;
-         });
+  std::size_t come = 0;
+  for (const Scouted& one : all_) {
+    if (one.child) continue;
+    if (!one.stepped && !one.gone) return false;
+    ++come;
+  }
+  return come >= ranks;
 }
 
 void Scout::know(Scouted& scouted, const Record& record, std::uint32_t process,

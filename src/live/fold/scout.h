@@ -29,6 +29,7 @@ struct Scouted {
   std::map<std::uint32_t, std::vector<CallMark>> calls;  ///< by the thread's place
   bool stepped = false;                                  ///< an optimizer has
   bool gone = false;
+  bool child = false;  ///< of a rank: a compiler's worker, one that loads data
 };
 
 /// The first call in which two differ: "call 7 is a copy of 4 bytes in rank 0, and rank 3 makes none".
@@ -42,7 +43,8 @@ class Scout final : public SessionListener {
 
   /// All have come as far as their first step, or ended.
   bool enough(std::size_t ranks) const;
-  std::vector<Scouted> take() { return std::move(all_); }
+  /// The ranks, in the order in which they came.
+  std::vector<Scouted> take();
 
   void came(std::int32_t rank) override;
   void took(std::uint32_t process, std::uint32_t thread, const Record& record,

@@ -8,6 +8,8 @@ namespace flopcast::live {
 namespace {
 
 constexpr std::int32_t kFirst = 0;
+/// More than a process has.
+constexpr std::uint32_t kThreads = 1 << 16;
 
 }  // namespace
 
@@ -19,6 +21,13 @@ Witness::Witness(const Folding& folding) : folding_(folding) {
     ++all_[number];
     there_[number] += folding.there[rank] ? 1 : 0;
   }
+}
+
+/// Children of ranks that are alike come in the same order.
+void Witness::came(std::int32_t rank) {
+  const auto before = std::count_if(members_.begin(), members_.end(),
+                                    [rank](const Member& one) { return one.rank == rank; });
+  members_.push_back({rank, kThreads * static_cast<std::uint32_t>(before)});
 }
 
 /// What all of them have made matters no longer.
@@ -37,10 +46,10 @@ void Witness::took(std::uint32_t process, std::uint32_t thread, const Record& re
                    std::string_view signature) {
   const std::optional<CallMark> mark = trails_.mark(record, signature);
   if (!mark || problem_) return;
-  const std::int32_t rank = ranks_[process];
+  const auto [rank, lines] = members_[process];
   const std::uint32_t number = folding_.alike[static_cast<std::size_t>(rank)];
   if (there_[number] == all_[number]) return;  // they stand for nobody
-  Calls& calls = calls_[{number, trails_.place_of(process, thread)}];
+  Calls& calls = calls_[{number, lines + trails_.place_of(process, thread)}];
   if (rank == kFirst) {
     if (!calls.excused) calls.ahead.push_back(*mark);
   } else {

@@ -25,7 +25,7 @@ class Witness final : public SessionListener {
   /// Of a run that has ended well: the first call that one made and another that stands for the same never did.
   std::optional<Diagnostic> problem_at_end() const;
 
-  void came(std::int32_t rank) override { ranks_.push_back(rank); }
+  void came(std::int32_t rank) override;
   void took(std::uint32_t process, std::uint32_t thread, const Record& record,
             std::string_view signature) override;
   void lost(std::uint32_t /*process*/) override {}
@@ -51,7 +51,12 @@ class Witness final : public SessionListener {
   const Folding& folding_;
   std::vector<std::size_t> there_,
       all_;  // by number of those alike: how many are there, and how many they are
-  std::vector<std::int32_t> ranks_;  // by process
+  struct Member {
+    std::int32_t rank = 0;
+    std::uint32_t lines =
+        0;  // places of its threads begin behind those: of a child, behind its rank's
+  };
+  std::vector<Member> members_;  // by process
   Trails trails_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Calls>
       calls_;  // by number of those alike, thread

@@ -179,6 +179,38 @@ def test_where_the_first_rank_shows_too_little_all_run(live, tmp_path):
     assert {"0", "1"} <= set(done.stdout.splitlines())
 
 
+LOADS = """
+import os, sys, time, torch, torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+
+class Items(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        time.sleep(0.01)
+        return torch.full((8,), float(i))
+
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+torch.cuda.set_device(device)
+dist.init_process_group("nccl")
+layer = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8, device=device))
+optimizer = torch.optim.SGD(layer.parameters())
+for items in DataLoader(Items(), batch_size=2, num_workers=1):
+    layer(items.to(device)).sum().backward()
+    optimizer.step()
+torch.cuda.synchronize()
+"""
+
+
+def test_ranks_whose_data_others_load_stand_for_each_other(live, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(LOADS)
+    _, _, every = of_ranks(live, tmp_path, 4, script)
+    _, _, some = of_ranks(live, tmp_path, 4, "--fold", "auto", script)
+    assert set(some) == {0, 2, 3}
+    are_as_in(every, some)
+
+
 FAILS = """
 import torch
 
