@@ -103,8 +103,8 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
   };
   Scouting scouting(request, catalog, observer, cluster, layout);
   Shown shown;
-  // Ranks that come when others have compiled find more that is kept than these did, and call other things while they compile
-  // (each candidate of a kernel, to choose one). So who differs is looked at again, with all that is kept.
+  // Who compiles runs each candidate of a kernel to choose one; who comes later finds what was chosen, and calls none of them. So who
+  // differs is looked at once more, when all of it is kept.
   for (bool again = false;; again = true) {
     const Result<std::vector<Scouted>> first = scouting.run({0});
     if (!first) return first.error();

@@ -89,7 +89,8 @@ inline Record any_call() {
       return with_event(Act::kWaitEvent, stream());
     case 3: {
       Record asks = with_event(Act::kAskEvent, stream());
-      asks.gap_ns = 1000 * static_cast<std::uint32_t>(amount());  // what is under way ends meanwhile
+      asks.gap_ns =
+          1000 * static_cast<std::uint32_t>(amount());  // what is under way ends meanwhile
       return asks;
     }
     case 4:

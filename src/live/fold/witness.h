@@ -53,8 +53,7 @@ class Witness final : public SessionListener {
       all_;  // by number of those alike: how many are there, and how many they are
   struct Member {
     std::int32_t rank = 0;
-    std::uint32_t lines =
-        0;  // places of its threads begin behind those: of a child, behind its rank's
+    std::uint32_t lines = 0;  // the place of its first thread: a child's is behind its rank's
   };
   std::vector<Member> members_;  // by process
   Trails trails_;
