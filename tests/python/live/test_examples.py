@@ -16,7 +16,7 @@ EXAMPLES = {
     "mixture_of_experts.py": (4, 3, ["--layers", 1, "--width", 256, "--hidden", 512, "--tokens", 1024]),
 }
 REPLAYED = ["ddp_resnet.py", "fsdp2_llama.py", "pipeline_1f1b.py"]
-PRINTED = re.compile(r"^step (\d+): ([\d.,]+) m?s\b.*$", re.MULTILINE)
+PRINTED = re.compile(r"^step (\d+): ([\d.,]+) m?s, [\d.,]+ (?:images|tokens)/s\b.*$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -28,6 +28,7 @@ def test_an_example_says_the_same_folded_and_solved_again(live, tmp_path, name):
     assert [int(number) for number, _ in steps] == [0, 1, 2]
     assert all(float(ms.replace(",", "")) > 0 for _, ms in steps)
     assert len(whole["ranks"]) == ranks
+    assert sorted(path.name for path in folder.iterdir()) == [f"rank{i}.json.gz" for i in range(ranks)]
     if name in REPLAYED:
         replay_has_the_times_of_the_run(live.replay(folder), whole)
     printed_folded, folded = kept(live, tmp_path, "--fold", "auto", *script, ranks=ranks)
