@@ -16,7 +16,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
 from torch.distributed.tensor import DTensor, Shard
 from torch.distributed.tensor.parallel import loss_parallel
-from torch.nn.attention.bias import causal_lower_right
+from torch.nn.attention.varlen import varlen_attn
 
 # Tensors are (sequence, batch, ...). Ranks that share a product have a part of the sequence each outside of it.
 
@@ -100,17 +100,23 @@ class SwigluLinear(torch.autograd.Function):
 
 
 class Layout:
-    """Where this rank is. Of 2 N pieces of a sequence rank i of N has pieces i and 2 N - 1 - i: all have as much attention."""
+    """Where this rank is. Of 2 N pieces of a sequence rank i of N has pieces i and 2 N - 1 - i: all have as much attention. The keys
+    that the two look at are 2 N + 1 pieces together, whichever rank it is: laid behind each other, all ranks call the same."""
 
     def __init__(self, args, mesh, device):
         self.tensor, self.context = mesh["tp"].get_group(), mesh["cp"].get_group()
         self.place, self.ranks = self.tensor.rank(), self.tensor.size()
         parts = self.context.size()
         folds = [(i, 2 * parts - 1 - i) for i in range(parts)] if parts > 1 else [(0,)]
-        self.pieces = folds[self.context.rank()]
-        self.order = torch.tensor([i for fold in folds for i in fold]).argsort().tolist()
-        self.tokens = torch.arange(args.sequence).chunk(len(self.order))
-        self.tokens = torch.cat([self.tokens[i] for i in self.pieces]).to(device)
+        pieces, order = folds[self.context.rank()], [i for fold in folds for i in fold]
+        tokens = torch.arange(args.sequence).chunk(len(order))
+        self.tokens = torch.cat([tokens[i] for i in pieces]).to(device)
+        gathered = torch.cat([tokens[i] for i in order]).argsort()  # where a token is when all parts are
+        self.piece = len(tokens[0])
+        ends = [(i + 1) * self.piece for i in pieces]
+        self.keys = torch.cat([gathered[:end] for end in ends]).to(device)
+        lengths = torch.tensor([[0, 0], *([self.piece, end] for end in ends)])
+        self.query_ends, self.key_ends = lengths.cumsum(0).int().t().contiguous().to(device)
         dim = args.width // args.heads
         turns = self.tokens.unsqueeze(-1) * 500000.0 ** -(torch.arange(0, dim, 2, device=device) / dim)
         self.turns = [f(turns).to(torch.bfloat16)[:, None, None] for f in (torch.cos, torch.sin)]
@@ -126,32 +132,30 @@ class Attention(nn.Module):
         self.out = nn.Linear(self.heads[0] * self.dim, args.width, bias=False)
 
     def forward(self, x):
-        group, pieces = self.layout.tensor, self.layout.pieces
+        group = self.layout.tensor
         qkv = NormedLinear.apply(x, self.norm.weight, self.qkv.weight, group)
         q, k, v = qkv.unflatten(-1, (-1, self.dim)).split(self.heads, dim=-2)
-        q, k, v = self.rotate(q), self.of_all(self.rotate(k)), self.of_all(v.contiguous())
-        y = [self.attend(*one, k, v) for one in zip(q.chunk(len(pieces)), pieces)]
-        y = F.linear((torch.cat(y) if y[1:] else y[0]).flatten(-2), self.out.weight)
-        return x + Scattered.apply(y, group)
+        attend = self.attend if self.layout.context.size() == 1 else self.attend_all
+        y = attend(self.rotate(q), self.rotate(k), v.contiguous())
+        return x + Scattered.apply(F.linear(y.flatten(-2), self.out.weight), group)
 
     def rotate(self, x):
         (a, b), (cos, sin) = x.chunk(2, -1), self.layout.turns
         return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
 
-    def of_all(self, x):
-        """Keys or values of the whole sequence."""
-        if self.layout.context.size() == 1:
-            return x
-        pieces = Gathered.apply(x, self.layout.context).chunk(len(self.layout.order))
-        return torch.cat([pieces[i] for i in self.layout.order])
+    def attend(self, q, k, v):
+        q, k, v = (x.permute(1, 2, 0, 3) for x in (q, k, v))
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).permute(2, 0, 1, 3)
 
-    def attend(self, q, piece, k, v):
-        """A piece of the queries and all keys up to its end."""
-        end = (piece + 1) * len(q)
-        q, k, v = (x.permute(1, 2, 0, 3) for x in (q, k[:end], v[:end]))
-        mask = {"attn_mask": causal_lower_right(q.size(2), end)} if piece else {"is_causal": True}
-        y = F.scaled_dot_product_attention(q, k, v, enable_gqa=True, **mask)
-        return y.permute(2, 0, 1, 3)
+    def attend_all(self, q, k, v):
+        """Keys and values of the whole sequence: each piece of the queries looks at those up to its own end."""
+        layout = self.layout
+        k, v = (Gathered.apply(x, layout.context).index_select(0, layout.keys) for x in (k, v))
+        y = varlen_attn(
+            *(x.flatten(1, 2) for x in (q, k, v)), layout.query_ends, layout.key_ends, layout.piece,
+            layout.piece * 2 * layout.context.size(), window_size=(-1, 0), enable_gqa=True,
+        )  # fmt: skip
+        return y.view_as(q)
 
 
 class FeedForward(nn.Module):

@@ -193,6 +193,8 @@ struct LiveReport {
   std::vector<LiveRank> ranks;         ///< those that did anything, by number
   std::uint32_t of_ranks = 0;          ///< ranks of the run, whether they were there or not
   std::vector<LiveAlike> folded;       ///< of a folded run; else empty
+  /// Calls in which ranks that are alike were given sequences of other lengths, and as much work.
+  std::uint64_t other_lengths = 0;
   std::vector<LiveCoverage> coverage;  ///< by what prices rest on
   std::vector<LiveCoverage> kernels;   ///< by operator, library call or name, longest first
   std::vector<LiveUnknown> unknown;    ///< kernels whose work is not known, longest first

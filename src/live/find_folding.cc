@@ -18,12 +18,13 @@ namespace {
 class Scouting {
  public:
   Scouting(const LiveRequest& request, const Catalog& catalog, const LiveObserver& observer,
-           const Cluster& cluster, Layout layout)
+           const Cluster& cluster, Layout layout, OperatorTable table)
       : request_(request),
         catalog_(catalog),
         observer_(observer),
         cluster_(cluster),
-        layout_(layout) {
+        layout_(layout),
+        trails_(std::move(table)) {
     request_.capture.clear();
     request_.timeline = false;
   }
@@ -43,7 +44,7 @@ class Scouting {
     Folding alone;
     alone.alone = true;
     LiveRun run(request_, observer_, cluster_, std::move(*work), layout_, alone, ranks);
-    run.watch({&scout, {}, [&] { return scout.enough(ranks.size()); }, {}});
+    run.watch({&scout, {}, [&] { return scout.enough(ranks.size()); }, {}, {}});
     if (auto problem = run.start(cluster_, catalog_)) return *problem;
     if (auto problem = run.drive()) return *problem;
     failure_ = run.failure();
@@ -101,7 +102,9 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
   const auto tell = [&observer](const std::string& text) {
     if (observer.notice) observer.notice(text);
   };
-  Scouting scouting(request, catalog, observer, cluster, layout);
+  Result<OperatorTable> table = OperatorTable::make(request.operators);
+  if (!table) return table.error();
+  Scouting scouting(request, catalog, observer, cluster, layout, std::move(*table));
   Shown shown;
   // Who compiles runs each candidate of a kernel to choose one; who comes later finds what was chosen, and calls none of them. So who
   // differs is looked at once more, when all of it is kept.

@@ -46,11 +46,14 @@ Result<LiveReport> run_folded(const LiveRequest& request, const Catalog& catalog
   LiveRun run(request, observer, cluster, std::move(*work), layout, folding, std::move(ranks));
   std::optional<Witness> witness;
   if (folding.folds()) {
-    witness.emplace(folding);
+    Result<OperatorTable> table = OperatorTable::make(request.operators);
+    if (!table) return table.error();
+    witness.emplace(folding, std::move(*table));
     run.watch({&*witness,
                [&witness] { return witness->problem(); },
                {},
-               [&witness] { return witness->problem_at_end(); }});
+               [&witness] { return witness->problem_at_end(); },
+               [&witness] { return witness->other_lengths(); }});
   }
   if (auto problem = run.start(cluster, catalog)) return *problem;
   if (auto problem = run.drive()) return *problem;

@@ -289,6 +289,7 @@ Result<LiveReport> LiveRun::report() {
   report.cluster = request_.cluster;
   report.of_ranks = layout_.ranks;
   report.folded = alike_in(folding_);
+  if (watch_.other_lengths) report.other_lengths = watch_.other_lengths();
   report.status = failure_ ? failure_->status : 0;
   report.failure = failure_;
   for (const Restart& restart : session_.restarts())

@@ -28,6 +28,7 @@ struct LiveWatch {
   std::function<bool()> enough;  ///< its end need not be waited for; empty: it is
   std::function<std::optional<Diagnostic>()>
       problem_at_end;  ///< of a run that has ended well; empty: nothing ever is
+  std::function<std::uint64_t()> other_lengths;  ///< what LiveReport says of them; empty: none
 };
 
 /// A process has ended, on whichever machine.

@@ -155,6 +155,7 @@ Result<LiveReport> resolve_live(const ResolveRequest& request, const Catalog& ca
   report.assumed = ending.assumed;
   report.of_ranks = facts.ranks;
   report.folded = alike_in(facts.folding);
+  report.other_lengths = ending.other_lengths;
   report.host_spread = facts.host_factor == 0 ? host->spread : 0;
   for (LiveRank& rank : report.ranks) {
     const auto same = std::find_if(ending.ranks.begin(), ending.ranks.end(),

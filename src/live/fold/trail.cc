@@ -4,9 +4,16 @@
 
 #include <algorithm>
 
+#include "live/engine/pricing/same_work.h"
 #include "live/engine/session/work.h"
 
 namespace flopcast::live {
+
+std::uint32_t Trails::work_of(std::uint32_t told) {
+  const auto [work, is_new] = work_.try_emplace(told);
+  if (is_new) work->second = texts_.intern(work_text(texts_[told], table_));
+  return work->second;
+}
 
 std::optional<CallMark> Trails::mark(const Record& record, std::string_view signature) {
   if ((record.flags & kOfHelper) != 0) return std::nullopt;
@@ -14,8 +21,10 @@ std::optional<CallMark> Trails::mark(const Record& record, std::string_view sign
     case Act::kOperatorBegin:
       return CallMark{record.act, texts_.intern(signature)};
     case Act::kKernel:
-    case Act::kCopy:
-      return CallMark{record.act, texts_.intern(signature), record.word[0], record.word[1]};
+    case Act::kCopy: {
+      const std::uint32_t told = texts_.intern(signature);
+      return CallMark{record.act, work_of(told), record.word[0], record.word[1], told};
+    }
     case Act::kFill:
       return CallMark{record.act, 0, record.word[0], 0};
     case Act::kCollective:
@@ -43,7 +52,7 @@ std::string Trails::words_of(const CallMark& mark) const {
     case Act::kCollective:
       return fmt::format("{} of {} bytes", texts_[mark.text], mark.first);
     default:
-      return std::string(texts_[mark.text]);
+      return std::string(texts_[mark.told != 0 ? mark.told : mark.text]);
   }
 }
 

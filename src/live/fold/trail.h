@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flopcast/base.h"
+#include "live/engine/pricing/operator_table.h"
 #include "live/wire/record.h"
 
 namespace flopcast::live {
@@ -18,12 +20,18 @@ struct CallMark {
   Act act = Act::kNothing;
   std::uint32_t text = 0;               ///< its signature; of a collective its name
   std::uint64_t first = 0, second = 0;  ///< its sizes
-  bool operator==(const CallMark&) const = default;
+  std::uint32_t told = 0;               ///< its signature with what its tensors hold: not compared
+  bool operator==(const CallMark& other) const {
+    return act == other.act && text == other.text && first == other.first && second == other.second;
+  }
 };
 
 /// The marks of calls, and the names of threads.
 class Trails {
  public:
+  /// @param table by which the work of operators is told
+  explicit Trails(OperatorTable table = OperatorTable::builtin()) : table_(std::move(table)) {}
+
   /// What a thread does. None: it does not matter for its work, or is none of the program's.
   std::optional<CallMark> mark(const Record& record, std::string_view signature);
   /// The thread's place among those of its process that work, in the order in which they begin to: the same in ranks that
@@ -35,7 +43,11 @@ class Trails {
   std::string words_of(const CallMark& mark) const;
 
  private:
+  std::uint32_t work_of(std::uint32_t told);
+
+  OperatorTable table_;
   StringTable texts_;
+  std::map<std::uint32_t, std::uint32_t> work_;  // by signature: the text of its work
   std::map<std::uint32_t, std::vector<std::uint32_t>> places_;  // by process: its threads that work
 };
 

@@ -13,7 +13,8 @@ constexpr std::uint32_t kThreads = 1 << 16;
 
 }  // namespace
 
-Witness::Witness(const Folding& folding) : folding_(folding) {
+Witness::Witness(const Folding& folding, OperatorTable table)
+    : folding_(folding), trails_(std::move(table)) {
   for (std::size_t rank = 0; rank < folding.alike.size(); ++rank) {
     const std::size_t number = folding.alike[rank];
     there_.resize(std::max(there_.size(), number + 1));
@@ -67,6 +68,8 @@ void Witness::take(Calls& calls, std::uint32_t number, std::int32_t rank, const 
     problem_ = difference(calls.gone + place, calls.made[place].first, calls.made[place].second,
                           mark, rank);
     return;
+  } else if (calls.made[place].first.told != mark.told) {
+    ++other_lengths_;
   }
   if (place == 0 && calls.come.size() == there_[number]) forget(calls);
 }
@@ -86,6 +89,7 @@ void Witness::hold_first(Calls& calls, std::uint32_t number) {
       calls.ahead.clear();
       return;
     }
+    other_lengths_ += mark.told != calls.ahead.front().told ? 1 : 0;
     ++calls.come[kFirst];
     calls.ahead.pop_front();
   }

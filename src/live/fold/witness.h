@@ -17,13 +17,15 @@ namespace flopcast::live {
 /// there it may: it speaks for nobody.
 class Witness final : public SessionListener {
  public:
-  /// @param folding must live as long
-  explicit Witness(const Folding& folding);
+  /// @param folding must live as long @param table by which the work of operators is told
+  explicit Witness(const Folding& folding, OperatorTable table = OperatorTable::builtin());
 
   /// The first call in which two ranks differ that stand for the same.
   const std::optional<Diagnostic>& problem() const { return problem_; }
   /// Of a run that has ended well: the first call that one made and another that stands for the same never did.
   std::optional<Diagnostic> problem_at_end() const;
+  /// Calls in which ranks that stand for the same were given other lengths of sequences, and as much work.
+  std::uint64_t other_lengths() const { return other_lengths_; }
 
   void came(std::int32_t rank) override;
   void took(std::uint32_t process, std::uint32_t thread, const Record& record,
@@ -60,6 +62,7 @@ class Witness final : public SessionListener {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Calls>
       calls_;  // by number of those alike, thread
   std::optional<Diagnostic> problem_;
+  std::uint64_t other_lengths_ = 0;
 };
 
 }  // namespace flopcast::live

@@ -1,5 +1,6 @@
 #include "live/fold/witness.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,6 +28,7 @@ class LiveWitness : public testing::Test {
   std::string problem() const {
     return witness_->problem() ? witness_->problem()->text() : std::string();
   }
+  std::uint64_t other_lengths() const { return witness_->other_lengths(); }
   std::string problem_at_end() const {
     const auto problem = witness_->problem_at_end();
     return problem ? problem->text() : std::string();
@@ -90,6 +92,40 @@ TEST_F(LiveWitness, OfTwoTheFirstRankIsHeldAtTheEnd) {
   calls(1, {"a"});
   EXPECT_NE(problem_at_end().find("call 2 of theirs is b in rank 0, and rank 7 makes none"),
             std::string::npos);
+}
+
+/// PyTorch's attention of two pieces of 256 queries, which look at so many keys.
+std::string attention(int first, int second) {
+  return fmt::format(
+      "operator aten::_flash_attention_forward query=bf16:512x4x128,key=bf16:1280x4x128,"
+      "value=bf16:1280x4x128,cum_seq_q=i32:3@0+256^3,cum_seq_k=i32:3@0;{};{},max_q=#256,"
+      "max_k=#1024,is_causal=#1 bf16:512x4x128 1000 pytorch_flash::flash_fwd_kernel",
+      first, first + second);
+}
+
+TEST_F(LiveWitness, OtherLengthsAreAlikeWhereTheyAreAsMuchWork) {
+  come({0, 3, 7});
+  calls(1, {attention(256, 1024), "b"});
+  calls(2, {attention(512, 768), "b"});
+  calls(0, {attention(256, 1024), "b"});
+  EXPECT_EQ(problem(), "");
+  EXPECT_EQ(other_lengths(), 1u);
+}
+
+TEST_F(LiveWitness, OtherLengthsThatAreMoreWorkAreNamed) {
+  come({0, 3, 7});
+  calls(1, {attention(256, 1024)});
+  calls(2, {attention(512, 766)});
+  EXPECT_NE(problem().find("ranks 3 and 7 stand for others"), std::string::npos);
+  EXPECT_NE(problem().find("3@0;512;1278"), std::string::npos);
+  EXPECT_EQ(other_lengths(), 0u);
+}
+
+TEST_F(LiveWitness, ValuesOfWorkThatNobodyKnowsAreCompared) {
+  come({0, 3, 7});
+  calls(1, {"operator my::own ends=i32:3@0;1;9 bf16:4 1000 k"});
+  calls(2, {"operator my::own ends=i32:3@0;2;9 bf16:4 1000 k"});
+  EXPECT_NE(problem().find("ranks 3 and 7 stand for others"), std::string::npos);
 }
 
 TEST_F(LiveWitness, WhoStandsForNobodyMayDoWhatHeWants) {

@@ -132,6 +132,7 @@ void write_run(JsonWriter& w, const LiveReport& r) {
     w.end_object();
   }
   w.end_array();
+  w.count("other_lengths", r.other_lengths);
   write_rests(w, r);
   write_coverage(w, "kernels", r.kernels);
   write_unknown(w, r);

@@ -88,6 +88,10 @@ std::string folded_text(const LiveReport& r) {
     text += fmt::format("  {} by {}\n", r.folded[i].ranks, r.folded[i].there);
   if (r.folded.size() > kShown)
     text += fmt::format("  and {} more kinds\n", r.folded.size() - kShown);
+  if (r.other_lengths > 0)
+    text += fmt::format(
+        "  assumed alike: {} of theirs had sequences of other lengths and as much work\n",
+        counted(r.other_lengths, "call"));
   return text;
 }
 

@@ -6,6 +6,8 @@ import json
 import sys
 
 import torch
+from torch.nn.attention.varlen import varlen_attn
+from torch.nn.functional import scaled_dot_product_attention
 
 cuda = ctypes.CDLL(None)
 kernels = {}
@@ -97,6 +99,25 @@ def decode():
     say("long", ms=milliseconds(step), graph=milliseconds(graph.replay))
     lengths.sub_(7168)
     say("short again", graph=milliseconds(graph.replay))
+
+
+def packed():
+    """PyTorch's attention of sequences behind each other, which it gives to cuDNN here, and that of one sequence."""
+    tokens, heads, size = 16384, 16, 128
+    q = torch.empty(tokens, heads, size, device="cuda", dtype=torch.bfloat16)
+
+    def varlen(lengths):
+        ends = torch.tensor([0, *lengths]).cumsum(0).int().cuda()
+        return milliseconds(lambda: varlen_attn(q, q, q, ends, ends, tokens, tokens, window_size=(-1, 0)))
+
+    whole = q.transpose(0, 1).unsqueeze(0)
+    alone = milliseconds(lambda: scaled_dot_product_attention(whole, whole, whole, is_causal=True))
+    say("packed", alone=alone, one=varlen([tokens]), half=varlen([tokens // 2] * 2))
+    say("packed unevenly", ms=varlen([tokens * 3 // 4] + [tokens // 64] * 16))
+    # Pieces 0 and 3 of four: the last rows of a square, not the first.
+    queries, keys = (torch.tensor([0, 4096, end]).int().cuda() for end in (8192, 20480))
+    k = torch.empty(20480, heads, size, device="cuda", dtype=torch.bfloat16)
+    say("pieces", ms=milliseconds(lambda: varlen_attn(q[:8192], k, k, queries, keys, 4096, 16384, window_size=(-1, 0))))
 
 
 MINE = torch.library.Library("mine", "FRAGMENT")

@@ -10,7 +10,7 @@ import pytest
 EXAMPLES = {
     "ddp_resnet.py": (4, 3, ["--batch", 8, "--size", 64]),
     "fsdp2_llama.py": (4, 3, ["--size", "1b", "--layers", 2, "--sequence", 512]),
-    "llama_3d.py": (8, 6, ["--layers", 2, "--microbatches", 2]),
+    "llama_3d.py": (8, 6, ["--layers", 2, "--microbatches", 2, "--context", 2]),
     "tensor_parallel.py": (8, 6, ["--tensor-parallel", 2, "--layers", 1, "--width", 1024, "--sequence", 512]),
     "pipeline_1f1b.py": (4, 4, ["--layers", 1, "--width", 1024, "--sequence", 512, "--microbatches", 4]),
     "mixture_of_experts.py": (4, 3, ["--layers", 1, "--width", 256, "--hidden", 512, "--tokens", 1024]),
@@ -34,6 +34,7 @@ def test_an_example_says_the_same_folded_and_solved_again(live, tmp_path, name):
     printed_folded, folded = kept(live, tmp_path, "--fold", "auto", *script, ranks=ranks)
     assert printed_folded == printed
     assert len(folded["ranks"]) == there
+    assert (folded["other_lengths"] > 0) == ("--context" in arguments)
     by_rank = {rank["rank"]: told_of(rank) for rank in whole["ranks"]}
     assert [told_of(rank) for rank in folded["ranks"]] == [by_rank[rank["rank"]] for rank in folded["ranks"]]
 

@@ -38,6 +38,20 @@ def test_flash_attention_of_an_extension_takes_what_was_published(run):
     assert "assumed" not in [row["what"] for row in account["coverage"]]
 
 
+def test_attention_of_packed_sequences_takes_that_of_each(run):
+    lines, account, _ = run("packed")
+    packed = lines["packed"]
+    assert packed["one"] == pytest.approx(packed["alone"], rel=0.02)
+    assert packed["half"] == pytest.approx(packed["alone"] / 2, rel=0.1)
+    # One of three quarters, whose square is 9 / 16, and sixteen that have next to nothing.
+    assert lines["packed unevenly"]["ms"] == pytest.approx(packed["alone"] * 9 / 16, rel=0.1)
+    # Of the square's ten pairs of pieces (halves on the diagonal: eight) one half and three and a half are asked.
+    flops = 4 * 4096**2 * (0.5 + 3.5) * 16 * 128
+    assert 250e12 < flops / (lines["pieces"]["ms"] * 1e-3) < 700e12
+    assert account["unknown"] == []
+    assert "assumed" not in [row["what"] for row in account["coverage"]]
+
+
 def test_what_nobody_knows_is_told_by_its_tensors(run):
     lines, account, errors = run("own", "values")
     tensors = 2 * 2 * 8192**2

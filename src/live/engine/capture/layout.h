@@ -77,6 +77,7 @@ enum class Ending : protozero::pbf_tag_type {
   kMemoryBytes,  ///< the most that it had
   kRestarts,     ///< how often a launcher started the ranks again
   kValuesEnd,
+  kOtherLengths,
 };
 
 }  // namespace flopcast::live

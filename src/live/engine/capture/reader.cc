@@ -185,6 +185,9 @@ class Reader {
       case Ending::kValuesEnd:
         ending.values_end.push_back(in.get_string());
         break;
+      case Ending::kOtherLengths:
+        ending.other_lengths = in.get_uint64();
+        break;
       case Ending::kRestarts:
         capture_.restarts = in.get_uint64();
         break;

@@ -60,6 +60,7 @@ std::string ending_block(const LiveReport& ending) {
   }
   out.add_uint64(tag(Ending::kRestarts), ending.restarts.size());
   for (const std::string& where : ending.values_end) out.add_string(tag(Ending::kValuesEnd), where);
+  out.add_uint64(tag(Ending::kOtherLengths), ending.other_lengths);
   return bytes;
 }
 

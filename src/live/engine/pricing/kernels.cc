@@ -280,12 +280,14 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads,
     }
   }
   if (kind == "told") return told_by_arguments(words, threads, table);
-  const auto known = kind == "gemm"        ? gemm_of(words)
-                     : kind == "attention" ? attention_of(words)
-                     : kind == "memory"    ? memory_of(words)
-                                           : std::nullopt;
+  // Of sequences of several lengths, "packed" by the longest: that is what is known without the operator.
+  const bool packed = kind == "packed";
+  const auto known = kind == "gemm"                  ? gemm_of(words)
+                     : kind == "attention" || packed ? attention_of(words)
+                     : kind == "memory"              ? memory_of(words)
+                                                     : std::nullopt;
   if (known)
-    return {*known, true, false, 0, words.rest(), words.rest().empty() ? kind : words.rest()};
+    return {*known, true, packed, 0, words.rest(), words.rest().empty() ? kind : words.rest()};
   if (kind == "kernel") return only_named(words.rest(), threads, table, {});
   return by_threads(signature, threads);
 }

@@ -3,6 +3,8 @@
 // Signatures are words separated by spaces; sizes are elements unless said otherwise:
 //   gemm TYPE M N K BATCH NAME...                            a product, of a library or not
 //   attention TYPE BATCH QUERIES KEYS HEADS KV_HEADS DIM CAUSAL BACKWARD NAME...
+//   packed TYPE SEQUENCES QUERIES KEYS ...                   the same of sequences behind each other, by the longest: lengths
+//                                                            are the operator's to tell, if there is one
 //   memory READ WRITTEN NAME...                              bytes that it has to move
 //   operator CALL                                            does a share of an operator (operator_call.h)
 //   beside CALL                                              launched with a library call that does the operator

@@ -292,7 +292,7 @@ OperatorWork work_of(const OperatorCall& call, bool beside, const OperatorTable&
   }
   bytes = {told.read, told.written};
   work.assumed = !found || told.assumed;
-  if (const auto product = product_of(call, rule)) {
+  if (const auto product = attends ? std::nullopt : product_of(call, rule)) {
     work.kernel = *product;
   } else if (rule.counting == kRows) {
     work.kernel = by_rows(call, rule, bytes);

@@ -175,6 +175,28 @@ TEST(LiveOperatorTable, UnevenSequencesTakeTheSumOfTheirs) {
   EXPECT_NEAR(uneven / even, pairs, 0.15 * pairs);
 }
 
+/// PyTorch's attention of 16,384 tokens in 16 heads, given to cuDNN.
+std::string packed(const std::string& ends) {
+  return "operator aten::_cudnn_attention_forward query=bf16:16384x16x128,key=bf16:16384x16x128,"
+         "value=bf16:16384x16x128,cum_seq_q=i32:" +
+         ends + ",cum_seq_k=i32:" + ends +
+         ",max_q=#12288,max_k=#12288,is_causal=#1 bf16:16384x16x128 1000 cudnn attention forward";
+}
+
+TEST(LiveOperatorTable, PackedSequencesOfALibraryTakeTheSumOfTheirs) {
+  KernelPrices prices = prices_with();
+  const double longest =
+      prices.price("attention bf16 1 12288 12288 16 16 128 1 0 cudnn attention forward", 1)
+          .seconds();
+  EXPECT_NEAR(prices.price(packed("3@0;12288;16384"), 1).seconds() / longest, 10.0 / 9, 0.05);
+  EXPECT_EQ(prices.by_basis().count("assumed"), 0u);
+  // Without an operator they are as long as the longest, which is said.
+  const double unknown =
+      prices.price("packed bf16 2 12288 12288 16 16 128 1 0 cudnn attention forward", 1).seconds();
+  EXPECT_NEAR(unknown / longest, 2, 0.05);
+  EXPECT_EQ(prices.by_basis().at("assumed").kernels, 1u);
+}
+
 TEST(LiveOperatorTable, DecodingReadsTheKeysThatSequencesHave) {
   KernelPrices prices = prices_with();
   const Chip chip = *Catalog::builtin().chip("h100-sxm");

@@ -56,6 +56,7 @@ enum DnnAttribute : int {
   kTensorId = 906,
   kTensorVirtual = 907,
   kTensorByValue = 908,
+  kTensorRaggedOffset = 913,
   kEngineGraph = 1300,
   kEngineIndex = 1301,
   kEngineNumericalNotes = 1303,

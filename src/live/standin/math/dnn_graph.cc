@@ -40,16 +40,21 @@ bool masks_diagonal(const DnnDescriptor* graph) {
   return false;
 }
 
-/// @param keys with the head dimension last
-void submit_attention(void* stream, const DnnTensor& queries, const DnnTensor& keys,
+/// Sequences lie behind each other, and the sizes are those of the longest.
+bool is_packed(const DnnDescriptor* tensor) { return tensor && tensor->part(kTensorRaggedOffset); }
+
+/// @param asking the queries' descriptor @param keys with the head dimension last
+void submit_attention(void* stream, const DnnDescriptor* asking, const DnnTensor& keys,
                       std::int64_t key_length, bool causal, bool backward) {
+  const DnnTensor queries = tensor_of(asking);
   if (queries.sizes.size() != 4 || keys.sizes.size() != 4) return;
   char text[160];
-  std::snprintf(text, sizeof text, "attention %s %lld %lld %lld %lld %lld %lld %d %d %s",
-                dnn_gemm_type(queries.type, true), static_cast<long long>(queries.sizes[0]),
-                static_cast<long long>(queries.sizes[2]), static_cast<long long>(key_length),
-                static_cast<long long>(queries.sizes[1]), static_cast<long long>(keys.sizes[1]),
-                static_cast<long long>(queries.sizes[3]), causal ? 1 : 0, backward ? 1 : 0,
+  std::snprintf(text, sizeof text, "%s %s %lld %lld %lld %lld %lld %lld %d %d %s",
+                is_packed(asking) ? "packed" : "attention", dnn_gemm_type(queries.type, true),
+                static_cast<long long>(queries.sizes[0]), static_cast<long long>(queries.sizes[2]),
+                static_cast<long long>(key_length), static_cast<long long>(queries.sizes[1]),
+                static_cast<long long>(keys.sizes[1]), static_cast<long long>(queries.sizes[3]),
+                causal ? 1 : 0, backward ? 1 : 0,
                 backward ? "cudnn attention backward" : "cudnn attention forward");
   submit(stream, text);
 }
@@ -110,14 +115,14 @@ bool submit_operation(void* stream, const DnnDescriptor& operation, bool tensor_
       return true;
     case DnnKind::kAttentionForward: {
       const DnnTensor keys = tensor_of(operation.part(kAttentionForwardKey));
-      submit_attention(stream, tensor_of(operation.part(kAttentionForwardQuery)), keys,
+      submit_attention(stream, operation.part(kAttentionForwardQuery), keys,
                        keys.sizes.size() == 4 ? keys.sizes[2] : 0,
                        masks_diagonal(operation.part(kAttentionForwardGraph)), false);
       return true;
     }
     case DnnKind::kAttentionBackward: {
       const DnnTensor keys = tensor_of(operation.part(kAttentionBackwardKey));
-      submit_attention(stream, tensor_of(operation.part(kAttentionBackwardQuery)), keys,
+      submit_attention(stream, operation.part(kAttentionBackwardQuery), keys,
                        keys.sizes.size() == 4 ? keys.sizes[2] : 0,
                        masks_diagonal(operation.part(kAttentionBackwardGraph)), true);
       return true;
@@ -139,7 +144,7 @@ void submit_graph(void* stream, const DnnDescriptor& graph, bool tensor_cores) {
   if (products.size() >= kAttentionProducts) {
     // The first product is of queries and transposed keys.
     const DnnTensor keys = tensor_of(products.front()->part(kMatmulB));
-    submit_attention(stream, tensor_of(products.front()->part(kMatmulA)), keys,
+    submit_attention(stream, products.front()->part(kMatmulA), keys,
                      keys.sizes.empty() ? 0 : keys.sizes.back(), masks_diagonal(&graph),
                      products.size() >= kBackwardProducts);
   } else if (!products.empty()) {

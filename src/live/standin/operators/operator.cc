@@ -26,8 +26,10 @@ namespace {
 
 /// Kernels that are kept at most.
 constexpr std::size_t kMostKept = 1024;
-/// What is known of one only by its name, and of one only by its parameters, as launches tell it.
-constexpr std::string_view kOnlyNamed = "kernel ", kOnlyArguments = "arguments ";
+/// What is known of one only by its name, of one only by its parameters, as launches tell it, and of attention whose lengths
+/// only the operator knows (math/dnn_graph.cc).
+constexpr std::string_view kOnlyNamed = "kernel ", kOnlyArguments = "arguments ",
+                           kPacked = "packed ";
 
 /// Arguments with names, which a graph tells once more at each of its launches.
 class Named {
@@ -79,8 +81,9 @@ struct Kept {
 /// The kernel's own name where no more than that, or of an extension's no more than its parameters, is known.
 std::string_view only_name(std::string_view signature, bool extension) {
   if (signature.starts_with(kOnlyNamed)) return signature.substr(kOnlyNamed.size());
-  if (!extension || !signature.starts_with(kOnlyArguments)) return {};
-  for (int word = 0; word < 4; ++word)
+  const bool packed = !extension && signature.starts_with(kPacked);
+  if (!packed && (!extension || !signature.starts_with(kOnlyArguments))) return {};
+  for (int word = 0; word < (packed ? 10 : 4); ++word)
     signature.remove_prefix(std::min(signature.find(' ') + 1, signature.size()));
   return signature;
 }

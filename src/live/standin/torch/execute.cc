@@ -194,12 +194,25 @@ Values outputs_of(const Operator& what, const Values& stack) {
   return Values(stack.end() - count, stack.end());
 }
 
+/// Whether it is an argument that the operator only reads: attention returns the lengths that it was given.
+bool is_read_argument(const Call& call, const at::Tensor& output) {
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    if (call.what.arguments[i].written || !call.arguments[i].isTensor()) continue;
+    if (output.is_same(call.arguments[i].toTensor())) return true;
+  }
+  return false;
+}
+
 /// All that it wrote and returned.
 void taint_outputs(const Call& call, const Values& outputs) {
   const auto taint_of_gpu = [](const at::Tensor& tensor) {
     if (of_gpu(tensor)) taint(tensor);
   };
-  for (const c10::IValue& output : outputs) each_tensor(output, taint_of_gpu);
+  for (const c10::IValue& output : outputs) {
+    each_tensor(output, [&](const at::Tensor& tensor) {
+      if (!is_read_argument(call, tensor)) taint_of_gpu(tensor);
+    });
+  }
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
     if (call.what.arguments[i].written) each_tensor(call.arguments[i], taint_of_gpu);
   }
