@@ -166,7 +166,7 @@ Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
                     process.number,
                     called,
                     names.intern(line)};
-  will_be_watched(called);
+  will_be_watched(meeting, comer);
   run.keep(arrival);
   meeting.come.push_back(comer);
   process.nodes = std::max(process.nodes, nodes_of(groups[member.group]));
@@ -286,7 +286,10 @@ void Session::State::begin_transfer(GrowingTask task) {
   }
   const auto found = to_begin.find(task);
   work.begin(task, found->second.what, run.start(task));
-  for (const Comer& comer : found->second.come) run.let_go(comer.arrival);
+  for (const Comer& comer : found->second.come) {
+    is_not_watched(found->second, comer);
+    run.let_go(comer.arrival);
+  }
   to_begin.erase(found);
 }
 

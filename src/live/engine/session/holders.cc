@@ -57,6 +57,7 @@ void Session::stand_still(std::uint32_t process, std::uint32_t number, bool unhe
   Thread& thread = found->second;
   if (thread.doing != Doing::kRuns) return;
   thread.doing = Doing::kIdles;
+  state_->changed();
   thread.unheard = unheard;
   if (!unheard) return;
   for (SessionListener* const one : state_->listeners) one->stopped(process, number);

@@ -130,6 +130,7 @@ void Session::State::start_thread(Process& process, std::uint32_t number, Thread
   thread = std::move(fresh);
   std::erase(actors, &thread);
   if (!thread.helper) actors.push_back(&thread);
+  changed();
 }
 
 /// A woken thread is in its waker's time, if that is later than its own. What nobody of the run woke goes

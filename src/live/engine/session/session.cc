@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <tuple>
 #include <utility>
@@ -13,6 +14,13 @@
 namespace flopcast::live {
 
 namespace {
+
+/// What watchdogs do all the time.
+bool is_look(const Thread& thread, const Record& record) {
+  return thread.helper && (record.act == Act::kAskEvent || record.act == Act::kAskStream);
+}
+/// Whoever waits for what happens outside of the run is asked after so many questions.
+constexpr int kMostInARow = 256;
 
 /// Loops that only wait for something say these, for ever if it never comes.
 bool is_work(Act act) {
@@ -75,7 +83,14 @@ std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_
     wait_until(thread, passed);
   }
   if (thread.clock > kLastTime) return time_is_over(process.rank);
-  return act(process, number, thread, record, signature);
+  if (is_look(thread, record)) {
+    asking.emplace_back(process.number, number);
+    return act(process, number, thread, record, signature);
+  }
+  changed();
+  auto problem = act(process, number, thread, record, signature);
+  changed();
+  return problem;
 }
 
 std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t number,
@@ -250,36 +265,64 @@ std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_
   return std::nullopt;
 }
 
+void Session::State::Front::add(Time at, const Thread* thread) {
+  if (at >= second) return;
+  second = at;
+  if (at >= first) return;
+  std::swap(first, second);
+  who = thread;
+}
+
+Session::State::Acting Session::State::who_acts() const {
+  Acting found;
+  found.at.reserve(actors.size());
+  for (const Thread* const thread : actors) {
+    const Time at = acts_at(*thread).value_or(Time::max());
+    found.at.push_back(at);
+    found.all.add(at, thread);
+    if (thread->doing != Doing::kSettles) found.but_settlers.add(at, thread);
+  }
+  return found;
+}
+
+const Session::State::Acting& Session::State::known_acting() const {
+  if (!acting) acting = who_acts();
+  assert(*acting == who_acts());
+  return *acting;
+}
+
 /// No thread but this one says anything that starts earlier.
 Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
-  Time until = Time::max();
-  for (const Thread* const thread : actors) {
-    if (thread == but) continue;
-    if (const auto at = acts_at(*thread, settlers_too)) until = std::min(until, *at);
-  }
-  return until;
+  const Acting& known = known_acting();
+  const Front& front = settlers_too ? known.all : known.but_settlers;
+  return but && but == front.who ? front.second : front.first;
+}
+
+/// Somebody may act at another time than before.
+void Session::State::changed() {
+  unchanged = false;
+  known_come.reset();
+  acting.reset();
 }
 
 /// Whether some thread but this one may say something that starts earlier.
-bool Session::State::anybody_before(Time at, const Thread* but) {
-  const auto is_before = [&](const Thread* thread) {
-    return thread != but && acts_at(*thread).value_or(Time::max()) < at;
-  };
-  if (last_behind && is_before(last_behind)) return true;  // who is behind often stays so for long
-  const auto found = std::find_if(actors.begin(), actors.end(), is_before);
-  last_behind = found == actors.end() ? nullptr : *found;
-  return last_behind != nullptr;
+bool Session::State::anybody_before(Time at, const Thread* but) const {
+  return threads_until(but) < at;
 }
 
 /// Whether some thread at the time of this one, which asks, may still do what ends in no time. Who runs is heard before; the
 /// others go in the order of ranks and of threads.
 bool Session::State::anybody_besides(const Thread& thread) const {
+  if (threads_until(&thread, false) > thread.clock) return false;
   const auto key = std::pair(thread.process, thread.name);
-  return std::any_of(actors.begin(), actors.end(), [&](const Thread* other) {
-    if (other == &thread || acts_at(*other, false) != thread.clock) return false;
+  const std::vector<Time>& at = known_acting().at;
+  for (std::size_t i = 0; i < actors.size(); ++i) {
+    const Thread* const other = actors[i];
+    if (at[i] != thread.clock || other == &thread || other->doing == Doing::kSettles) continue;
     const bool goes_on = other->doing == Doing::kRuns || other->doing == Doing::kWaits;
-    return goes_on || std::pair(other->process, other->name) < key;
-  });
+    if (goes_on || std::pair(other->process, other->name) < key) return true;
+  }
+  return false;
 }
 
 /// How far the run is known; where nobody goes on, how far anybody has come.
@@ -295,14 +338,16 @@ Time Session::State::come_to() const {
 /// ranks and of threads.
 bool Session::State::is_next(const Thread& thread, Time at) {
   if (const std::optional<Time> end = work.next_end(); end && *end <= at) return false;
-  const auto key = std::tuple(at, thread.process, thread.name);
-  return std::none_of(actors.begin(), actors.end(), [&](const Thread* other) {
-    if (other == &thread) return false;
-    const auto when = acts_at(*other);
+  if (const Time others = threads_until(&thread); others != at) return others > at;
+  const auto key = std::pair(thread.process, thread.name);
+  const std::vector<Time>& acts = known_acting().at;
+  for (std::size_t i = 0; i < actors.size(); ++i) {
+    const Thread* const other = actors[i];
     // Who is late would go on if it could.
-    const bool late = other->late && when == at;
-    return when && !late && std::tuple(*when, other->process, other->name) < key;
-  });
+    if (acts[i] != at || other == &thread || other->late) continue;
+    if (std::pair(other->process, other->name) < key) return false;
+  }
+  return true;
 }
 
 /// Processes that serve each other hand much over in memory that their threads share, and look without waiting whether there is
@@ -327,6 +372,7 @@ bool Session::State::move_network() {
   // Several may end together: all ends up to the first are told at once.
   if (!end || anybody_before(*end, nullptr) || !watched_until(*end)) return false;
   for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
+  changed();
   passed = std::max(passed, *end);
   // What that lets start is under way before anybody is told what is.
   begin_transfers();
@@ -429,6 +475,7 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
     return false;
   }
   thread.doing = Doing::kRuns;
+  changed();
   answer.process = process;
   answer.thread = number;
   answers.push_back(answer);
@@ -491,11 +538,34 @@ bool Session::State::let_settlers_be_late() {
     settler->clock = next;
     settler->late = true;
   }
+  if (moved) changed();
   return moved;
+}
+
+/// Those of helpers, which need nobody else, if they are all there is.
+bool Session::State::answer_helpers(std::vector<SessionAnswer>& answers) {
+  const auto asked = std::exchange(asking, {});
+  if (!unchanged || asked.empty() || ++asked_in_a_row > kMostInARow) return false;
+  for (const auto& [process, number] : asked)
+    answer(process, number, processes[process].threads.at(number), answers);
+  return true;
+}
+
+void Session::State::tell_answered(const std::vector<SessionAnswer>& answers) const {
+  for (const SessionAnswer& answer : answers) {
+    if (answer.status == 0 && answer.value == 0) continue;
+    for (SessionListener* const one : listeners) one->answered(answer);
+  }
 }
 
 std::vector<SessionAnswer> Session::advance() {
   std::vector<SessionAnswer> answers = std::exchange(state_->ready, {});
+  if (state_->answer_helpers(answers)) {
+    state_->tell_answered(answers);
+    return answers;
+  }
+  state_->changed();
+  state_->asked_in_a_row = 0;
   state_->looking = false;  // whoever still does says so
   do {
     for (bool moved = true; moved;) {
@@ -504,11 +574,9 @@ std::vector<SessionAnswer> Session::advance() {
     }
   } while (answers.empty() && state_->let_settlers_be_late());
   if (answers.empty()) state_->show_who_stands();
-  for (const SessionAnswer& answer : answers) {
-    if (answer.status == 0 && answer.value == 0) continue;
-    for (SessionListener* const one : state_->listeners) one->answered(answer);
-  }
+  state_->tell_answered(answers);
   state_->out_of_turn = false;
+  state_->unchanged = true;
   return answers;
 }
 
@@ -572,10 +640,14 @@ std::uint32_t Session::add_process(std::int32_t rank) {
   // Its first thread runs from the beginning, though it has said nothing yet.
   Thread& first = state_->thread_of(process, 0, Record());
   if (again) state_->begin_again(first, rank);
+  state_->changed();
   return process.number;
 }
 
-void Session::let_out_of_turn() { state_->out_of_turn = true; }
+void Session::let_out_of_turn() {
+  state_->out_of_turn = true;
+  state_->changed();
+}
 
 void Session::set_listener(SessionListener* listener) {
   state_->listeners.clear();
@@ -665,6 +737,7 @@ void Session::lose(std::uint32_t process, bool failed) {
     if (held != chip.holdings.end()) held->second.emplace_back(at, 0);
   }
   if (failed && !state_->failure) state_->failure = Restart{gone.rank, at};
+  state_->changed();
 }
 
 const std::vector<Restart>& Session::restarts() const { return state_->restarts; }

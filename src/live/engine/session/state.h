@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -250,19 +251,24 @@ struct Session::State {
   Time look_at = Time::max();                     ///< no call's time-out may come before
   bool looking = false;                           ///< that time has come, and watchdogs are looking
   std::optional<Look> awaited;                    ///< theirs
+  /// By group and process: when each call was made that is under way.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::multiset<Time>> under_way;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
   std::unordered_map<std::uint64_t, std::deque<Wake>> wakes;       ///< by channel, the last ones
   std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
   std::optional<Restart> failure;    ///< of ranks that have not been started again
   std::vector<Restart> restarts;
+  /// Since all was answered that could be, only helpers have asked, who hold nobody up: these, by process and thread.
+  bool unchanged = false;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> asking;
+  int asked_in_a_row = 0;    ///< so often nothing but such questions was looked at
   bool out_of_turn = false;  ///< somebody may act before his turn: nobody whose turn it is does
   Time passed;               ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
-  std::vector<const Thread*> threads;   ///< of all processes
-  std::vector<const Thread*> actors;    ///< those of them that are no helpers
-  const Thread* last_behind = nullptr;  ///< of these, who was last found to be
-  std::vector<Dependency> scratch;      ///< of the task that is being made
+  std::vector<const Thread*> threads;  ///< of all processes
+  std::vector<const Thread*> actors;   ///< those of them that are no helpers
+  std::vector<Dependency> scratch;     ///< of the task that is being made
   std::vector<Group> groups;
   std::unordered_map<std::string, std::uint32_t> group_names;
   std::unordered_map<CallKey, Meeting, CallKeyHash> meetings;  ///< some rank has not called
@@ -282,8 +288,24 @@ struct Session::State {
   std::optional<Diagnostic> act(Process& process, std::uint32_t number, Thread& thread,
                                 const Record& record, std::string_view signature);
   std::optional<Time> acts_at(const Thread& thread, bool settlers_too = true) const;
+  /// Who of the actors acts first, and when: the earliest time, and the next.
+  struct Front {
+    Time first = Time::max(), second = Time::max();
+    const Thread* who = nullptr;
+    void add(Time at, const Thread* thread);
+    bool operator==(const Front&) const = default;
+  };
+  struct Acting {
+    std::vector<Time> at;     ///< of each actor; the end of time: others must do something first
+    Front all, but_settlers;  ///< with and without those that need the bytes of a call
+    bool operator==(const Acting&) const = default;
+  };
+  mutable std::optional<Acting> acting;  ///< as long as nothing changes
+  Acting who_acts() const;
+  const Acting& known_acting() const;
   Time threads_until(const Thread* but, bool settlers_too = true) const;
-  bool anybody_before(Time at, const Thread* but);
+  bool anybody_before(Time at, const Thread* but) const;
+  void changed();
   Time come_to() const;
   bool anybody_besides(const Thread& thread) const;
   bool is_next(const Thread& thread, Time at);
@@ -292,6 +314,8 @@ struct Session::State {
   bool let_go_on(Thread& thread, SessionAnswer& answer);
   bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
+  bool answer_helpers(std::vector<SessionAnswer>& answers);
+  void tell_answered(const std::vector<SessionAnswer>& answers) const;
   bool anybody_runs() const;
   bool anybody_outside() const;
   bool has_child(std::int32_t rank) const;
@@ -389,7 +413,8 @@ struct Session::State {
   std::uint64_t use_of(std::uint32_t chip, DeviceUse what, std::uint64_t which, Time at);
 
   // watch.cc: calls whose time may be up
-  void will_be_watched(Time called);
+  void will_be_watched(const Meeting& meeting, const Comer& comer);
+  void is_not_watched(const Meeting& meeting, const Comer& comer);
   Look next_look() const;
   bool watched_until(Time at);
   bool let_look(Process& process, Time at);
@@ -398,6 +423,7 @@ struct Session::State {
   bool is_seen(const Process& process, Time end) const;
   Time stands_at(const Process& process) const;
   Come come() const;
+  mutable std::optional<Come> known_come;  ///< as long as nothing changes
   Time come_for(const Process& process, const Come& come) const;
   void show_who_stands();
 

@@ -47,25 +47,23 @@ bool runs(const Process& process) {
 
 }  // namespace
 
-void Session::State::will_be_watched(Time called) {
-  look_at = std::min(look_at, called + next_age(Time()));
+void Session::State::will_be_watched(const Meeting& meeting, const Comer& comer) {
+  look_at = std::min(look_at, comer.called + next_age(Time()));
+  under_way[{meeting.key.group, comer.process}].insert(comer.called);
+}
+
+void Session::State::is_not_watched(const Meeting& meeting, const Comer& comer) {
+  const auto calls = under_way.find({meeting.key.group, comer.process});
+  calls->second.erase(calls->second.find(comer.called));
+  if (calls->second.empty()) under_way.erase(calls);
 }
 
 /// The next look that has to be; at the end of time if none.
 Session::State::Look Session::State::next_look() const {
-  // Calls of a communicator have one time-out, so only the oldest of each process counts.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Time> oldest;
-  const auto add = [&oldest](const Meeting& meeting) {
-    for (const Comer& comer : meeting.come) {
-      const auto [known, is_new] =
-          oldest.try_emplace({meeting.key.group, comer.process}, comer.called);
-      if (!is_new) known->second = std::min(known->second, comer.called);
-    }
-  };
-  for (const auto& [key, meeting] : meetings) add(meeting);
-  for (const auto& [transfer, meeting] : to_begin) add(meeting);
   Look first;
-  for (const auto& [who, called] : oldest) {
+  for (const auto& [who, calls] : under_way) {
+    // Calls of a communicator have one time-out, so only the oldest of each process counts.
+    const Time called = *calls.begin();
     const auto before = looked.find(who);
     Time from = called;
     if (before != looked.end()) from = std::max(from, before->second + kBetweenLooks);
@@ -122,11 +120,13 @@ Time Session::State::stands_at(const Process& process) const {
 
 /// How far all have come, and whether somebody waits for a time.
 Session::State::Come Session::State::come() const {
+  if (unchanged && known_come) return *known_come;
   const bool leaps = std::any_of(actors.begin(), actors.end(), [](const Thread* thread) {
     const bool idles = thread->doing == Doing::kIdles && thread->until < kNotInThisRun;
     return idles || thread->doing == Doing::kSleeps;
   });
-  return {come_to(), leaps};
+  known_come = {come_to(), leaps};
+  return *known_come;
 }
 
 /// The same for watchdogs of a process, and no further than a call's time-out may be.

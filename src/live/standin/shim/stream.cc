@@ -16,7 +16,7 @@ constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2;
 constexpr unsigned kExternal = 1;
 constexpr int kLeastPriority = 0, kGreatestPriority = -5;
 
-std::atomic<std::uint64_t> streams_made{0}, events_made{0};
+std::atomic<std::uint64_t> streams_made{0}, events_made{0}, events_recorded{0};
 
 StreamObject* object(void* stream) { return static_cast<StreamObject*>(stream); }
 
@@ -70,6 +70,8 @@ int record_event(EventObject& event, void* stream, unsigned flags) {
     return kSuccess;
   }
   event.recorded = true;
+  const std::uint64_t device = work.record.device;
+  event.place = {device << 48 | work.record.stream, ++events_recorded};
   if (Node* const node = put(stream, std::move(work))) node->event = &event;
   return kSuccess;
 }
@@ -215,7 +217,11 @@ FLOPCAST_API int cudaEventSynchronize(void* event) {
 FLOPCAST_API int cudaEventQuery(void* event) {
   const auto& object = *static_cast<EventObject*>(event);
   if (is_captured(object)) return remembered(kCapturedEvent);
+  const bool helps = is_helper_thread && object.recorded;
+  if (helps && has_not_ended(object.place)) return kNotReady;
+  const std::int64_t shown_ns = helps ? shown_to_watchdogs() : 0;
   const Told told = Link::get().inquire(record_of(object, Act::kAskEvent));
+  if (helps && told.value == 0) note_not_ended(object.place, shown_ns);
   return told.value != 0 ? kSuccess : kNotReady;
 }
 FLOPCAST_API int cudaEventElapsedTime(float* milliseconds, void* from, void* to) {

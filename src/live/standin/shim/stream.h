@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "live/standin/api/api.h"
+#include "live/standin/shim/not_ended.h"
 #include "live/wire/record.h"
 
 namespace flopcast::live {
@@ -27,6 +28,7 @@ struct EventObject {
   std::uint64_t number = 0;
   bool keeps_times = true;
   bool recorded = false;
+  EventPlace place = {};         ///< where it was last recorded
   std::uint64_t capture = 0;     ///< in which it was last recorded, 0: in none
   std::vector<Node*> tail = {};  ///< there
 };
