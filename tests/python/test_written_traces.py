@@ -26,7 +26,6 @@ SHARED = Path(os.environ.get("FLOPCAST_SHARED", ROOT / "../shared")) / "traces"
 RECORDED = {
     "megatron_rank0": "megatron_tp8_a100/kineto_rank0.json.gz",
     "megatron_rank1": "megatron_tp8_a100/kineto_rank1.json.gz",
-    "nanogpt_rank0": "nanogpt_8xh100/rank0.json.gz",
     "nanogpt_rank3": "nanogpt_8xh100/rank3.json.gz",
     "alexnet": "cuda_sync_small/alexnet_a100.json.gz",
     "graph_decode": "graph_decode_8xh200/rank0.json.gz",
@@ -203,7 +202,7 @@ def assert_close(written, recorded, tolerance: float):
     "name",
     [
         *("sample_rank0", "sample_rank2", "megatron_rank0", "megatron_rank1"),
-        *("nanogpt_rank0", "nanogpt_rank3", "graph_decode"),
+        *("nanogpt_rank3", "graph_decode"),
     ],
 )
 def test_hta_finds_the_same(name, samples, monkeypatch):
@@ -220,9 +219,8 @@ def test_hta_finds_the_same(name, samples, monkeypatch):
     assert_close(after, before, 0.01)
 
 
-@pytest.mark.parametrize("ranks", [("sample_rank0", "sample_rank2"), ("nanogpt_rank0", "nanogpt_rank3")])
-def test_hta_finds_the_ranks_of_a_list(ranks, samples, monkeypatch):
-    analysis = hta()
+def test_hta_finds_the_ranks_of_a_list(samples, monkeypatch):
+    analysis, ranks = hta(), ("sample_rank0", "sample_rank2")
     monkeypatch.setenv("HTA_DISABLE_NS_ROUNDING", "1")
     recorded = [str(inputs_of(name, samples)[0]) for name in ranks]
     written = [str(samples / f"{name}.json.gz") for name in ranks]
@@ -235,12 +233,11 @@ def test_hta_finds_the_ranks_of_a_list(ranks, samples, monkeypatch):
     assert_close(after["overlap"], before["overlap"], 0.01)
 
 
-@pytest.mark.parametrize("name", ["sample_merged", "nanogpt_merged"])
-def test_hta_opens_a_merged_file(name, samples, monkeypatch):
+def test_hta_opens_a_merged_file(samples, monkeypatch):
     """HTA takes a merged file for one rank, so only sums over all ranks can be compared.
 
     That the sums agree needs unique correlations: HTA joins rows by them."""
-    analysis = hta()
+    analysis, name = hta(), "sample_merged"
     monkeypatch.setenv("HTA_DISABLE_NS_ROUNDING", "1")
     recorded = inputs_of(name, samples)
     merged = analysis(

@@ -68,7 +68,6 @@ TEST_F(WrittenSamples, Recorded) {
   const std::pair<const char*, const char*> samples[] = {
       {"megatron_rank0", "megatron_tp8_a100/kineto_rank0.json.gz"},
       {"megatron_rank1", "megatron_tp8_a100/kineto_rank1.json.gz"},
-      {"nanogpt_rank0", "nanogpt_8xh100/rank0.json.gz"},
       {"nanogpt_rank3", "nanogpt_8xh100/rank3.json.gz"},
       {"alexnet", "cuda_sync_small/alexnet_a100.json.gz"},
       {"graph_decode", "graph_decode_8xh200/rank0.json.gz"},
