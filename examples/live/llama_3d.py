@@ -16,7 +16,6 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
 from torch.distributed.tensor import DTensor, Shard
 from torch.distributed.tensor.parallel import loss_parallel
-from torch.nn.attention.varlen import varlen_attn
 
 # Tensors are (sequence, batch, ...). Ranks that share a product have a part of the sequence each outside of it.
 
@@ -99,9 +98,41 @@ class SwigluLinear(torch.autograd.Function):
         return torch.cat((of_gate, of_x * active), -1), of_weight
 
 
+class Pieces(torch.autograd.Function):
+    """One softmax over the keys before each piece of the queries, which lie behind each other, and over the piece itself. By cuDNN, which
+    wants Hopper or newer."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, before_k, before_v, layout):
+        ctx.layout = layout
+        ctx.parts = (k, v, layout.query_ends, layout.piece, True), (before_k, before_v, layout.key_ends, layout.sequence, False)
+        done = [
+            torch.ops.aten._cudnn_attention_forward(
+                q, k, v, None, layout.query_ends, ends, layout.piece, longest, True, is_causal=causal
+            )
+            for k, v, ends, longest, causal in ctx.parts
+        ]  # fmt: skip
+        lse = torch.logaddexp(*(one[1] for one in done))
+        shares = [(one[1] - lse).exp().t().unsqueeze(-1).to(q.dtype) for one in done]
+        y = done[0][0] * shares[0] + done[1][0].nan_to_num() * shares[1]  # the first piece has none before it
+        ctx.save_for_backward(q, y, lse, *(done[0][i] for i in (6, 7)))
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (q, y, lse, *seed), layout = ctx.saved_tensors, ctx.layout
+        of_own, of_before = (
+            torch.ops.aten._cudnn_attention_backward(
+                gradient, q, k, v, y, lse, *seed, None, layout.query_ends, ends, layout.piece, longest, 0.0, causal
+            )
+            for k, v, ends, longest, causal in ctx.parts
+        )  # fmt: skip
+        return of_own[0] + of_before[0], *of_own[1:], *of_before[1:], None
+
+
 class Layout:
     """Where this rank is. Of 2 N pieces of a sequence rank i of N has pieces i and 2 N - 1 - i: all have as much attention. The keys
-    that the two look at are 2 N + 1 pieces together, whichever rank it is: laid behind each other, all ranks call the same."""
+    before the two are 2 N - 1 pieces together, whichever rank it is: laid behind each other, all ranks call the same."""
 
     def __init__(self, args, mesh, device):
         self.tensor, self.context = mesh["tp"].get_group(), mesh["cp"].get_group()
@@ -112,10 +143,10 @@ class Layout:
         tokens = torch.arange(args.sequence).chunk(len(order))
         self.tokens = torch.cat([tokens[i] for i in pieces]).to(device)
         gathered = torch.cat([tokens[i] for i in order]).argsort()  # where a token is when all parts are
-        self.piece = len(tokens[0])
-        ends = [(i + 1) * self.piece for i in pieces]
-        self.keys = torch.cat([gathered[:end] for end in ends]).to(device)
-        lengths = torch.tensor([[0, 0], *([self.piece, end] for end in ends)])
+        self.sequence, self.piece = args.sequence, len(tokens[0])
+        before = [i * self.piece for i in pieces]
+        self.keys = torch.cat([gathered[:keys] for keys in before]).to(device)
+        lengths = torch.tensor([[0, 0], *([self.piece, keys] for keys in before)])
         self.query_ends, self.key_ends = lengths.cumsum(0).int().t().contiguous().to(device)
         dim = args.width // args.heads
         turns = self.tokens.unsqueeze(-1) * 500000.0 ** -(torch.arange(0, dim, 2, device=device) / dim)
@@ -148,14 +179,10 @@ class Attention(nn.Module):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).permute(2, 0, 1, 3)
 
     def attend_all(self, q, k, v):
-        """Keys and values of the whole sequence: each piece of the queries looks at those up to its own end."""
+        """Keys and values of the whole sequence."""
         layout = self.layout
-        k, v = (Gathered.apply(x, layout.context).index_select(0, layout.keys) for x in (k, v))
-        y = varlen_attn(
-            *(x.flatten(1, 2) for x in (q, k, v)), layout.query_ends, layout.key_ends, layout.piece,
-            layout.piece * 2 * layout.context.size(), window_size=(-1, 0), enable_gqa=True,
-        )  # fmt: skip
-        return y.view_as(q)
+        before = (Gathered.apply(x, layout.context).index_select(0, layout.keys) for x in (k, v))
+        return Pieces.apply(*(x.flatten(1, 2) for x in (q, k, v, *before)), layout).view_as(q)
 
 
 class FeedForward(nn.Module):

@@ -7,7 +7,7 @@ import sys
 
 import torch
 from torch.nn.attention.varlen import varlen_attn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import ScalingType, scaled_dot_product_attention, scaled_grouped_mm, scaled_mm
 
 cuda = ctypes.CDLL(None)
 kernels = {}
@@ -99,6 +99,26 @@ def decode():
     say("long", ms=milliseconds(step), graph=milliseconds(graph.replay))
     lengths.sub_(7168)
     say("short again", graph=milliseconds(graph.replay))
+
+
+def products():
+    """Of eight bits: those of libraries, and those that PyTorch brings along (scales by rows, experts)."""
+    size, experts = 8192, 8
+    a, b = (torch.empty(size, size, device="cuda", dtype=torch.float8_e4m3fn) for _ in range(2))
+    weights = torch.empty(experts, size, size, device="cuda", dtype=torch.float8_e4m3fn).transpose(1, 2)
+    one, rows, columns = (torch.ones(shape, device="cuda") for shape in ((), (size, 1), (1, size)))
+    ends = torch.arange(1, experts + 1, device="cuda", dtype=torch.int32) * (size // experts)
+    by_expert = torch.ones(experts, size, device="cuda")
+    whole = torch.empty(size, size, device="cuda", dtype=torch.int8)
+    kind, out = ScalingType.RowWise, {"output_dtype": torch.bfloat16}
+    kinds = {
+        "whole": lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16),
+        "rows": lambda: torch._scaled_mm(a, b.t(), rows, columns, out_dtype=torch.bfloat16),
+        "rows anew": lambda: scaled_mm(a, b.t(), rows, kind, columns, kind, **out),
+        "experts": lambda: scaled_grouped_mm(a, weights, rows[:, 0], kind, by_expert, kind, offs=ends, **out),
+        "int8": lambda: torch._int_mm(whole, whole.t()),
+    }
+    say("products", **{name: milliseconds(function) for name, function in kinds.items()})
 
 
 def packed():

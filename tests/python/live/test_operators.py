@@ -38,6 +38,14 @@ def test_flash_attention_of_an_extension_takes_what_was_published(run):
     assert "assumed" not in [row["what"] for row in account["coverage"]]
 
 
+def test_products_of_eight_bits_are_within_the_chip(run):
+    lines, account, _ = run("products")
+    for name, ms in lines["products"].items():
+        if name != "name":
+            assert 0.35 * 1979e12 < 2 * 8192**3 / (ms * 1e-3) < 1979e12, (name, ms)
+    assert account["unknown"] == []
+
+
 def test_attention_of_packed_sequences_takes_that_of_each(run):
     lines, account, _ = run("packed")
     packed = lines["packed"]

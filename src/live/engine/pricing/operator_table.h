@@ -48,7 +48,7 @@ enum class Counting : std::uint8_t {
   kSelects,  ///< the same without writing
   kAttends,
   kConvolves,
-  kGroups,  ///< a product for every expert
+  kGroups,  ///< a product, or one for every expert
 };
 
 /// Expressions, the first of which counts whose arguments are there.

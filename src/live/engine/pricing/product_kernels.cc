@@ -142,9 +142,10 @@ std::optional<Kernel> grouped_kernel(const OperatorCall& call) {
     gemm.batch = std::max<std::int64_t>(1, left.size() == 3 ? left[0] : right[0]);
     if (left.size() == 2) gemm.m = std::max<std::int64_t>(1, gemm.m / gemm.batch);
     if (right.size() == 2) gemm.n = std::max<std::int64_t>(1, gemm.n / gemm.batch);
-  } else {
+  } else if (call.outputs.empty()) {
+    return std::nullopt;
+  } else if (call.outputs[0].sizes.size() == 3) {
     // The gradient of the experts' matrices: what is summed over is dealt out.
-    if (call.outputs.empty() || call.outputs[0].sizes.size() != 3) return std::nullopt;
     gemm.batch = std::max<std::int64_t>(1, call.outputs[0].sizes[0]);
     gemm.k = std::max<std::int64_t>(1, gemm.k / gemm.batch);
   }

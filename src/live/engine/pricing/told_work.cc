@@ -164,7 +164,6 @@ void attention(const AttentionRule& rule, Amounts& amounts, ToldWork& made) {
   kernel.kv_cache = amounts.data_type("cache", rule.cache.empty() ? rule.type : rule.cache);
   const double wide = bytes_per_element(kernel.type), narrow = bytes_per_element(kernel.kv_cache);
   double asked = 0, kept = 0;
-  std::erase_if(all, [](const Sequence& one) { return !(one.queries > 0 && one.keys > 0); });
   for (const Sequence& one : all) {
     const double window = static_cast<double>(kernel.window);
     const double reached = window > 0 ? std::min(one.keys, one.queries + window) : one.keys;
@@ -177,6 +176,8 @@ void attention(const AttentionRule& rule, Amounts& amounts, ToldWork& made) {
     made.read += 2 * asked * value_dim;  // the output and its gradient
     made.written = asked * dim + kept;
   }
+  // What looks at nothing is read and written all the same.
+  std::erase_if(all, [](const Sequence& one) { return !(one.queries > 0 && one.keys > 0); });
   // One query a sequence is another kernel's work than many are.
   const auto many = std::stable_partition(all.begin(), all.end(),
                                           [](const Sequence& one) { return one.queries <= 1; });

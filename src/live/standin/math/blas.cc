@@ -40,6 +40,8 @@ const char* gemm_type_word(int type, int compute) {
       return "fp8";
     case kFp4E2M1:
       return "nvfp4";
+    case kInt8:
+      return "sq";  // eight bits by eight
     default:
       return compute == kComputeTf32 ? "tf32" : "fp32";
   }
@@ -66,6 +68,10 @@ int multiply(void* handle, const char* name, int type, std::int64_t m, std::int6
 }  // namespace flopcast::live
 
 using namespace flopcast::live;
+
+/// PyTorch asks before it takes products that newer versions have.
+constexpr std::size_t kBlasVersion = FLOPCAST_CUDA_MAJOR == 12 ? 120804 : 130200;
+FLOPCAST_API std::size_t cublasLtGetVersion() { return kBlasVersion; }
 
 FLOPCAST_API int cublasCreate_v2(void** handle) {
   *handle = new Handle;
