@@ -110,6 +110,7 @@ def products():
     ends = torch.arange(1, experts + 1, device="cuda", dtype=torch.int32) * (size // experts)
     by_expert = torch.ones(experts, size, device="cuda")
     whole = torch.empty(size, size, device="cuda", dtype=torch.int8)
+    rows_of_16_bits = torch.empty(size, size, device="cuda", dtype=torch.bfloat16)
     kind, out = ScalingType.RowWise, {"output_dtype": torch.bfloat16}
     kinds = {
         "whole": lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16),
@@ -117,6 +118,7 @@ def products():
         "rows anew": lambda: scaled_mm(a, b.t(), rows, kind, columns, kind, **out),
         "experts": lambda: scaled_grouped_mm(a, weights, rows[:, 0], kind, by_expert, kind, offs=ends, **out),
         "int8": lambda: torch._int_mm(whole, whole.t()),
+        "weights of int8": lambda: torch._weight_int8pack_mm(rows_of_16_bits, whole, rows_of_16_bits[0]),
     }
     say("products", **{name: milliseconds(function) for name, function in kinds.items()})
 

@@ -127,8 +127,25 @@ std::optional<Kernel> convolution_kernel(const OperatorCall& call, bool backward
   return shared(convolution(call.inputs[1], call.inputs[2], call.inputs[0]), 2 * call.share);
 }
 
+/// Rows by a matrix, however that is packed: the result says how many columns it has.
+std::optional<Kernel> plain_kernel(const OperatorCall& call) {
+  const auto &rows = call.inputs[0].sizes, &result = call.outputs[0].sizes;
+  if (rows.size() != 2) return std::nullopt;
+  Gemm gemm;
+  gemm.type = gemm_type_of(call.inputs[0]);
+  const OperatorTensor& weight = call.inputs[1];
+  if (call.inputs[0].element_bytes == 2 && !weight.type)
+    gemm.type = weight.element_bytes == 1 ? GemmType::kInt8WeightOnly : GemmType::kInt4WeightOnly;
+  gemm.m = rows[0];
+  gemm.k = rows[1];
+  gemm.n = result[1];
+  return shared(gemm, call.share);
+}
+
 std::optional<Kernel> grouped_kernel(const OperatorCall& call) {
-  if (call.inputs.size() < 2) return std::nullopt;
+  if (call.inputs.size() < 2 || call.outputs.empty()) return std::nullopt;
+  const std::size_t dims = call.outputs[0].sizes.size();
+  if (dims == 2 && call.inputs[1].sizes.size() != 3) return plain_kernel(call);
   const auto &left = call.inputs[0].sizes, &right = call.inputs[1].sizes;
   if (left.size() < 2 || left.size() > 3 || right.size() < 2 || right.size() > 3)
     return std::nullopt;
@@ -142,10 +159,9 @@ std::optional<Kernel> grouped_kernel(const OperatorCall& call) {
     gemm.batch = std::max<std::int64_t>(1, left.size() == 3 ? left[0] : right[0]);
     if (left.size() == 2) gemm.m = std::max<std::int64_t>(1, gemm.m / gemm.batch);
     if (right.size() == 2) gemm.n = std::max<std::int64_t>(1, gemm.n / gemm.batch);
-  } else if (call.outputs.empty()) {
-    return std::nullopt;
-  } else if (call.outputs[0].sizes.size() == 3) {
+  } else {
     // The gradient of the experts' matrices: what is summed over is dealt out.
+    if (dims != 3) return std::nullopt;
     gemm.batch = std::max<std::int64_t>(1, call.outputs[0].sizes[0]);
     gemm.k = std::max<std::int64_t>(1, gemm.k / gemm.batch);
   }
