@@ -129,8 +129,10 @@ std::optional<Kernel> convolution_kernel(const OperatorCall& call, bool backward
 
 /// Rows by a matrix, however that is packed: the result says how many columns it has.
 std::optional<Kernel> plain_kernel(const OperatorCall& call) {
-  const auto &rows = call.inputs[0].sizes, &result = call.outputs[0].sizes;
-  if (rows.size() != 2) return std::nullopt;
+  const auto& rows = call.inputs[0].sizes;
+  // Where the result is not known yet, the matrix is taken as it is.
+  const auto& columns = call.outputs.empty() ? call.inputs[1].sizes : call.outputs[0].sizes;
+  if (rows.size() != 2 || columns.size() != 2) return std::nullopt;
   Gemm gemm;
   gemm.type = gemm_type_of(call.inputs[0]);
   const OperatorTensor& weight = call.inputs[1];
@@ -138,15 +140,15 @@ std::optional<Kernel> plain_kernel(const OperatorCall& call) {
     gemm.type = weight.element_bytes == 1 ? GemmType::kInt8WeightOnly : GemmType::kInt4WeightOnly;
   gemm.m = rows[0];
   gemm.k = rows[1];
-  gemm.n = result[1];
+  gemm.n = columns[1];
   return shared(gemm, call.share);
 }
 
 std::optional<Kernel> grouped_kernel(const OperatorCall& call) {
-  if (call.inputs.size() < 2 || call.outputs.empty()) return std::nullopt;
-  const std::size_t dims = call.outputs[0].sizes.size();
-  if (dims == 2 && call.inputs[1].sizes.size() != 3) return plain_kernel(call);
+  if (call.inputs.size() < 2) return std::nullopt;
   const auto &left = call.inputs[0].sizes, &right = call.inputs[1].sizes;
+  const std::size_t dims = call.outputs.empty() ? left.size() : call.outputs[0].sizes.size();
+  if (dims == 2 && right.size() != 3) return plain_kernel(call);
   if (left.size() < 2 || left.size() > 3 || right.size() < 2 || right.size() > 3)
     return std::nullopt;
   Gemm gemm;

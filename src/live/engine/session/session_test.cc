@@ -450,6 +450,33 @@ TEST(LiveSession, WhatWatchdogsSeeHangsOnNoRealTime) {
   EXPECT_EQ(looks.size(), 1u);
 }
 
+TEST(LiveSession, WhoWaitsForWatchdogsGoesOnHoweverOftenTheyAsk) {
+  One one;
+  bool has_looked = false;
+  one.session.set_outside({}, [&](std::uint32_t, Time) { return has_looked; });
+  Record question = with_event(Act::kAskEvent, 1), sleep = call(Act::kSleep);
+  question.flags |= kOfHelper;
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 200'000'000;
+  one.say(kernel(5, 100));
+  one.say(with_event(Act::kRecordEvent, 1, 5));
+  one.say(sleep);
+  EXPECT_TRUE(one.session.advance().empty());
+  has_looked = true;  // nobody says so: it is asked
+  bool goes_on = false;
+  for (int asked = 0; asked < 1000 && !goes_on; ++asked) {
+    one.say(question, 1);
+    const std::vector<SessionAnswer> answers = one.session.advance();
+    const auto of = [&answers](std::uint32_t thread) {
+      return std::count_if(answers.begin(), answers.end(),
+                           [thread](const SessionAnswer& one) { return one.thread == thread; });
+    };
+    EXPECT_EQ(of(1), 1);
+    goes_on = of(0) == 1;
+  }
+  EXPECT_TRUE(goes_on);
+}
+
 /// A message may be under way that wakes who waits, long before its time-out: what is called then is not seen to be old.
 TEST(LiveSession, WatchdogsDoNotSeeATimeOutThatHasNotCome) {
   One one;
