@@ -183,7 +183,12 @@ TEST(LiveOperators, ExpertsAreABatchOfProducts) {
   // The gradients of the input and of the matrices do as much.
   for (const char* gradient :
        {"aten::_grouped_mm bf16:4096x512,bf16:8x512x1024,i32:8 bf16:4096x1024 1000 k",
-        "aten::_grouped_mm bf16:1024x4096,bf16:4096x512,i32:8 bf16:8x1024x512 1000 k"})
+        "aten::_grouped_mm bf16:8x512x1024,bf16:1024x4096,i32:8 bf16:512x4096 1000 k",
+        "aten::_grouped_mm bf16:1024x4096,bf16:4096x512,i32:8 bf16:8x1024x512 1000 k",
+        // One product, also where the result is not known yet, or the matrix is packed.
+        "aten::_scaled_mm fp8:4096x1024,fp8:1024x512,fp32:4096x1,fp32:1x512 bf16:4096x512 1000 k",
+        "aten::_scaled_mm fp8:4096x1024,fp8:1024x512,fp32:4096x1,fp32:1x512 ? 1000 k",
+        "aten::_weight_int4pack_mm bf16:4096x1024,i32:64x8x32x4,bf16:8x512x2 bf16:4096x512 1000 k"})
     EXPECT_DOUBLE_EQ(kernel_flops(of_operator(gradient)).value, 2.0 * 4096 * 1024 * 512);
 }
 

@@ -148,7 +148,7 @@ std::optional<Kernel> grouped_kernel(const OperatorCall& call) {
   if (call.inputs.size() < 2) return std::nullopt;
   const auto &left = call.inputs[0].sizes, &right = call.inputs[1].sizes;
   const std::size_t dims = call.outputs.empty() ? left.size() : call.outputs[0].sizes.size();
-  if (dims == 2 && right.size() != 3) return plain_kernel(call);
+  if (dims == 2 && left.size() == 2 && right.size() != 3) return plain_kernel(call);
   if (left.size() < 2 || left.size() > 3 || right.size() < 2 || right.size() > 3)
     return std::nullopt;
   Gemm gemm;
