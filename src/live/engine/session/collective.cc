@@ -278,6 +278,7 @@ void Session::State::begin_transfers() {
 }
 
 void Session::State::begin_transfer(GrowingTask task) {
+  changed();
   if (const auto product = products.find(task); product != products.end()) {
     const Product& what = product->second;
     work.compute(task, what.order, what.chip, what.duration, run.start(task));

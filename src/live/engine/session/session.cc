@@ -475,7 +475,7 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
     return false;
   }
   thread.doing = Doing::kRuns;
-  changed();
+  if (!thread.helper) changed();
   answer.process = process;
   answer.thread = number;
   answers.push_back(answer);
