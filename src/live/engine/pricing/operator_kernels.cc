@@ -249,6 +249,14 @@ OperatorWork nobodys(const OperatorCall& call, std::string lack) {
   return work;
 }
 
+/// By its name a product: what it takes does not follow from the bytes of its tensors.
+bool multiplies(std::string_view kernel) {
+  constexpr std::string_view kParts[] = {"gemm", "Gemm", "GEMM", "matmul", "Matmul"};
+  return std::any_of(std::begin(kParts), std::end(kParts), [kernel](std::string_view part) {
+    return kernel.find(part) != std::string_view::npos;
+  });
+}
+
 bool has_names(const OperatorCall& call) {
   return !call.inputs.empty() && !call.inputs.front().name.empty();
 }
@@ -265,6 +273,7 @@ std::optional<Kernel> product_of(const OperatorCall& call, const OperatorRule& r
 OperatorWork work_of(const OperatorCall& call, bool beside, const OperatorTable& table) {
   const auto found = rule_of(call, table);
   if (!found && call.extension()) return nobodys(call, {});
+  if (!found && !beside && multiplies(call.kernel)) return nobodys(call, "its kernel multiplies");
   const OperatorRule none;
   const OperatorRule& rule = found ? *found->rule : none;
   OperatorWork work;

@@ -197,6 +197,16 @@ TEST(LiveOperatorTable, PackedSequencesOfALibraryTakeTheSumOfTheirs) {
   EXPECT_EQ(prices.by_basis().at("assumed").kernels, 1u);
 }
 
+TEST(LiveOperatorTable, AProductThatNoRuleTellsIsUnknown) {
+  KernelPrices prices = prices_with();
+  const std::string tensors = " bf16:8192x8192,bf16:8192x8192 bf16:8192x8192 1000 ";
+  prices.price("operator aten::_of_tomorrow" + tensors + "cutlass::GemmUniversal", 1 << 20);
+  ASSERT_EQ(prices.unknown().size(), 1u);
+  EXPECT_EQ(prices.by_basis().at("unknown").kernels, 1u);
+  prices.price("operator aten::_of_tomorrow" + tensors + "vectorized_elementwise_kernel", 1 << 20);
+  EXPECT_EQ(prices.unknown().size(), 1u);
+}
+
 TEST(LiveOperatorTable, DecodingReadsTheKeysThatSequencesHave) {
   KernelPrices prices = prices_with();
   const Chip chip = *Catalog::builtin().chip("h100-sxm");
