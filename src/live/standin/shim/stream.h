@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "live/standin/api/api.h"
-#include "live/standin/shim/not_ended.h"
+#include "live/standin/link/not_ended.h"
 #include "live/wire/record.h"
 
 namespace flopcast::live {

@@ -1,4 +1,4 @@
-#include "live/standin/shim/not_ended.h"
+#include "live/standin/link/not_ended.h"
 
 #include <mutex>
 #include <unordered_map>
