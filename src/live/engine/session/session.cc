@@ -371,7 +371,10 @@ bool Session::State::move_network() {
   const std::optional<Time> end = work.next_end();
   // Several may end together: all ends up to the first are told at once.
   if (!end || anybody_before(*end, nullptr) || !watched_until(*end)) return false;
-  for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
+  for (const auto& [task, at] : work.advance(*end)) {
+    run.finish(task, at);
+    ++progress;
+  }
   changed();
   passed = std::max(passed, *end);
   // What that lets start is under way before anybody is told what is.

@@ -164,7 +164,7 @@ class Session {
   std::vector<Holder> holders() const;
   /// Processes whose threads stand still though none of the run does anything first: they wait for something else.
   std::vector<Holder> outsiders() const;
-  /// So many records have been taken that are work: neither sleep, nor standing still, nor a question.
+  /// So many records have been taken that are work (neither sleep, nor standing still, nor a question), and transfers have ended.
   std::uint64_t progress() const;
 
   GrowingRun& run();                                   ///< its graph
