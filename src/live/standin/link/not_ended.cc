@@ -40,7 +40,7 @@ bool has_not_ended(const EventPlace& place) {
   const auto found = all.first.find(place.stream);
   if (found == all.first.end()) return false;
   First& first = found->second;
-  return first.order <= place.order && first.shown_ns == shown_to_watchdogs() && first.serves-- > 0;
+  return first.order < place.order && first.shown_ns == shown_to_watchdogs() && first.serves-- > 0;
 }
 
 void note_not_ended(const EventPlace& place, std::int64_t shown_ns) {
