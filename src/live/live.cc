@@ -43,12 +43,11 @@ Result<LiveReport> run_folded(const LiveRequest& request, const Catalog& catalog
   if (request.fold != Fold::kOff) {
     if (auto problem = memory_problem(there, true, true)) return *problem;
   }
+  OperatorTable table = work->kernels().table();
   LiveRun run(request, observer, cluster, std::move(*work), layout, folding, std::move(ranks));
   std::optional<Witness> witness;
   if (folding.folds()) {
-    Result<OperatorTable> table = OperatorTable::make(request.operators);
-    if (!table) return table.error();
-    witness.emplace(folding, std::move(*table));
+    witness.emplace(folding, std::move(table));
     run.watch({&*witness,
                [&witness] { return witness->problem(); },
                {},

@@ -97,6 +97,8 @@ class KernelPrices {
   const std::map<std::string, Coverage>& by_name() const { return by_name_; }
   /// Kernels whose work is not known, by name.
   const std::map<std::string, Unknown>& unknown() const { return unknown_; }
+  /// By which the work of operators is told.
+  const OperatorTable& table() const { return table_; }
   /// Patterns of the user's table that no kernel had: "my.toml:3:1: ns::*".
   std::vector<std::string> unmatched() const;
 
