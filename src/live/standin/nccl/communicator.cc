@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -154,9 +155,24 @@ int shrink_communicator(Communicator& parent, const int* without, int count, voi
                            parent.device);
 }
 
+/// NCCL waits until no graph has its calls: whoever goes on here would not on GPUs.
+void warn_of_graphs(const Communicator& communicator) {
+  static std::atomic<bool> warned{false};
+  if (communicator.dropped.use_count() == 1 || warned.exchange(true)) return;
+  const char* const rank = std::getenv("RANK");
+  std::fprintf(
+      stderr,
+      "flopcast: warning: rank %s destroys a communicator whose calls a CUDA graph has captured: "
+      "on GPUs NCCL waits "
+      "for ever for that graph to be destroyed (delete the graph before the process group)\n",
+      rank ? rank : "0");
+}
+
 int drop_communicator(void* handle) {
   Communicator* const own = communicator_of(handle);
   if (!own) return kNcclSuccess;
+  warn_of_graphs(*own);
+  *own->dropped = true;
   Record record = record_on(nullptr, Act::kDropGroup);
   record.word[0] = own->party->communicator;
   Link::get().say(record);

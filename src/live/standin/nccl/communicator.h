@@ -22,6 +22,8 @@ struct Communicator {
   std::unique_ptr<Party> party;
   int device = 0;
   std::uint64_t splits = 0, shrinks = 0;  ///< so far: they name what comes of it
+  /// Whether it is no more: for graphs that have captured its calls.
+  std::shared_ptr<bool> dropped = std::make_shared<bool>(false);
 };
 
 /// Behind a handle; null where that is.

@@ -73,6 +73,7 @@ void send_calls() {
     work.record.signature = line;
     // They are one launch.
     if (&one != &calls.front()) work.record.duration_ns = 0;
+    if (captured) work.dropped = one.communicator->dropped;
     // A graph brings them at each launch, with its first call.
     if (captured && &one == &calls.front()) work.effect = [calls] { bring_bytes(calls); };
     put(one.stream, std::move(work));

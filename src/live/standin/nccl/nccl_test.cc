@@ -448,6 +448,41 @@ TEST_F(LiveNcclThreads, CommunicatorsOfOneProcessAndShrunkOnes) {
   EXPECT_EQ(told[2].at("rank"), 1);
 }
 
+TEST_F(LiveNcclThreads, WhatAGraphHoldsEndsWithItUnlessItsCommunicatorWent) {
+  // As PyTorch's process group does, whose function looks at the process group itself.
+  const auto told = run_ranks("dgx-h100", 2, [](const Library& cuda, Told& said, int rank) {
+    const RankOfTest own(cuda, rank, 2);
+    std::array<int, 2> ended{};
+    void* const at = own.on_device(std::vector<float>{1});
+    void* stream = nullptr;
+    cuda("cudaStreamCreate", &stream);
+    const auto captured = [&](void* communicator, int& count) {
+      void *graph = nullptr, *ready = nullptr, *object = nullptr;
+      cuda("cudaStreamBeginCapture", stream, 2);
+      cuda("ncclAllReduce", static_cast<const void*>(at), at, std::size_t{1}, kFp32, kSum,
+           communicator, stream);
+      cuda("cudaStreamEndCapture", stream, &graph);
+      cuda(
+          "cudaUserObjectCreate", &object, static_cast<void*>(&count),
+          +[](void* of) { ++*static_cast<int*>(of); }, 1U, 1U);
+      cuda("cudaGraphRetainUserObject", graph, object, 1U, 1U);
+      cuda("cudaGraphInstantiate", &ready, graph, 0ULL);
+      cuda("cudaGraphDestroy", graph);
+      return ready;
+    };
+    void* two = nullptr;
+    cuda("ncclCommSplit", own.all, 0, rank, &two, static_cast<void*>(nullptr));
+    void* const first = captured(two, ended[0]);
+    void* const second = captured(two, ended[1]);
+    cuda("cudaGraphExecDestroy", first);
+    said["dropped"] = cuda("ncclCommDestroy", two);
+    cuda("cudaGraphExecDestroy", second);
+    said["first"] = ended[0];
+    said["second"] = ended[1];
+  });
+  EXPECT_EQ(told[0], (Told{{"dropped", 0}, {"first", 1}, {"second", 0}}));
+}
+
 // ---- who waits for whom ------------------------------------------------------------------------
 
 TEST_F(LiveNcclThreads, ACollectiveThatARankNeverCallsIsTold) {

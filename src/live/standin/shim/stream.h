@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "live/standin/api/api.h"
@@ -42,6 +43,8 @@ struct Work {
   std::function<void()> effect = {};  ///< what it does to memory, or the application's function
   /// Of a graph's kernel: what it is told as at a launch, where that hangs on values; empty: as its record says.
   std::function<std::uint32_t()> signature = {};
+  /// Of a graph's: whether what it is a call of (a communicator) is no more. Who makes it sees how many graphs' works know it.
+  std::shared_ptr<const bool> dropped = {};
 };
 
 /// The stream behind a handle; null for the default stream of this thread's device.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -40,9 +41,13 @@ bool is_of_outer_launcher(const std::string& name) {
          name == "SLURM_PROCID" || name == "SLURM_LOCALID";
 }
 
+/// Python draws anew in which order its sets have their texts, unless the caller has chosen.
+constexpr const char* kOrderOfSets = "PYTHONHASHSEED";
+
 /// The caller's environment with what is set besides, as exec wants it.
 std::vector<std::string> merged(const std::map<std::string, std::string>& set) {
   std::vector<std::string> all;
+  if (!std::getenv(kOrderOfSets)) all.push_back(fmt::format("{}=0", kOrderOfSets));
   for (char** at = environ; *at; ++at) {
     const std::string_view line(*at);
     const std::string name(line.substr(0, line.find('=')));
@@ -118,6 +123,15 @@ Descriptor make_guardian(const std::string& mark) {
   ::_exit(0);
 }
 
+/// Of the process that is to become the program: what it and its children ask for memory lies at the same addresses in every run,
+/// and with it sets of Python's objects in the same order. Where that is not allowed it is not so.
+void fix_addresses() {
+  constexpr unsigned long kAsItIs = 0xffffffff;
+  const int now = ::personality(kAsItIs);
+  if (now >= 0)
+    static_cast<void>(::personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE));
+}
+
 /// Of the process that is to become the program. A terminal stays with the caller: to read from it would stop a
 /// process of another group.
 void take_descriptors(const Command& command) {
@@ -175,6 +189,7 @@ Result<pid_t> Launcher::spawn(const Command& command) {
     if (guardian_ && !tell_guardian(guardian_, ::getpid())) error = errno;
     if (error == 0) {
       take_descriptors(command);
+      fix_addresses();
       ::environ = const_cast<char**>(variables.data());  // the PATH is that of the run
       ::execvp(arguments[0], arguments.data());
       error = errno;
