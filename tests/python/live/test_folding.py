@@ -91,6 +91,37 @@ def test_data_alone_is_folded_where_that_is_asked_for(live, tmp_path):
     are_as_in(every, ranks)
 
 
+GATHERING = """
+import os, torch, torch.distributed as dist
+rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+dist.init_process_group("nccl")
+layer = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64, device="cuda"))
+optimizer = torch.optim.SGD(layer.parameters())
+for step in range(3):
+    layer(torch.randn(64, 64, device="cuda")).sum().backward()
+    optimizer.step()
+    if step == 1:
+        everybody = [None] * dist.get_world_size() if rank == 0 else None
+        dist.gather_object({"of": "rank", "text": "y" * 300}, everybody)
+        parts = [torch.zeros(4, dtype=torch.int32, device="cuda") for _ in everybody or []] or None
+        dist.gather(torch.full((4,), 7, dtype=torch.int32, device="cuda"), parts)
+        if rank == 0:
+            print(len(everybody), {len(one["text"]) for one in everybody}, torch.stack(parts).unique().tolist())
+torch.cuda.synchronize()
+"""
+
+
+def test_the_first_rank_gathers_what_absent_ones_would_send(live, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(GATHERING)
+    done, _, every = of_ranks(live, tmp_path, 8, script)
+    folded_done, folded, ranks = of_ranks(live, tmp_path, 8, "--fold", "auto", script)
+    assert [one["ranks"] for one in folded["folded"]] == ["0-7"] and len(ranks) < 8
+    are_as_in(every, ranks)
+    assert folded_done.stdout == done.stdout == "8 {300} [7]\n"
+
+
 KILLED = """
 import os, signal, sys, torch, torch.distributed as dist
 device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))

@@ -97,3 +97,14 @@ def test_parts_of_pytorch_that_a_script_names_are_loaded_once(run, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["True True False False"] * 2
     assert "leaked" not in done.stderr
+
+
+def test_what_a_program_takes_from_a_set_comes_in_the_same_order_in_every_run(live, tmp_path):
+    """By texts, and by where objects lie, where the machine lets a program have the same addresses again."""
+    text = (
+        "import ctypes, torch\n"
+        "same = ctypes.CDLL(None).personality(0xffffffff) & 0x0040000\n"
+        "print(list({str(i) for i in range(20)}), same and id(torch.nn.Linear))\n"
+    )
+    first, second = (live.script(tmp_path, text).stdout for _ in range(2))
+    assert first == second != live.script(tmp_path, text, env={"PYTHONHASHSEED": "3"}).stdout

@@ -19,6 +19,8 @@ struct Call {
   std::vector<std::byte> scalar = {};  ///< of kScaledSum: this rank's elements are multiplied by it
   int peer = 0;                        ///< or root, or who gives in its place
   bool nobody_gives = false;           ///< the root is not there, and nobody has what it would give
+  std::vector<void*> copies =
+      {};  ///< where else goes what is received: of senders that are not there
 };
 
 /// Between two members, not of all.

@@ -18,6 +18,7 @@ struct Collected {
   Call call;
   Record record;
   void* stream = nullptr;
+  bool with_another = false;  ///< its bytes come with those of another call
 };
 
 thread_local int group_depth = 0;
@@ -38,8 +39,30 @@ void send_joins() {
 
 void bring_bytes(const std::vector<Collected>& calls) {
   Payload& payload = Payload::get();
-  for (const Collected& one : calls) payload.prepare(*one.communicator->party, one.call);
-  for (const Collected& one : calls) payload.give(*one.communicator->party, one.call);
+  for (const Collected& one : calls) {
+    if (!one.with_another) payload.prepare(*one.communicator->party, one.call);
+  }
+  for (const Collected& one : calls) {
+    if (!one.with_another) payload.give(*one.communicator->party, one.call);
+  }
+}
+
+/// Whoever gathers receives from each: from who is not there, what the one sends that stands for it.
+void receive_for_absent_senders(std::vector<Collected>& calls) {
+  for (Collected& one : calls) {
+    if (one.call.op != Collective::kReceive) continue;
+    const int voice = one.communicator->party->voice_of(one.call.peer);
+    if (voice == one.call.peer) continue;
+    const auto own =
+        std::find_if(calls.begin(), calls.end(), [&one, voice](const Collected& other) {
+          return other.communicator == one.communicator && other.call.op == one.call.op &&
+                 other.call.peer == voice && other.call.count == one.call.count &&
+                 other.call.element == one.call.element;
+        });
+    if (own == calls.end()) continue;
+    own->call.copies.push_back(one.call.receive);
+    one.with_another = true;
+  }
 }
 
 /// Ranks that broadcast in turn gather what each of them has: who is not there would give what the one gives that stands
@@ -61,6 +84,7 @@ void give_for_absent_roots(std::vector<Collected>& calls) {
 void send_calls() {
   std::vector<Collected> calls = std::exchange(group_calls, {});
   give_for_absent_roots(calls);
+  receive_for_absent_senders(calls);
   // Bytes before records: who is told that all have called finds them there.
   const bool captured = !calls.empty() && captures(calls.front().stream);
   if (!captured) bring_bytes(calls);

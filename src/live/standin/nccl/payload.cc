@@ -25,6 +25,13 @@ Record settling(const Pending& pending) {
   return record;
 }
 
+/// Where a call has what it gets.
+std::vector<void*> places_of(const Call& call) {
+  std::vector<void*> places{call.receive};
+  places.insert(places.end(), call.copies.begin(), call.copies.end());
+  return places;
+}
+
 }  // namespace
 
 // --- the parts of a communicator ----------------------------------------------------------------
@@ -71,7 +78,8 @@ Payload& Payload::get() {
 
 void Payload::prepare(const Party& party, const Call& call) {
   if (carries(call, party.size)) settle(call.send, bytes_given(call, party.rank, party.size));
-  overwrite(call.receive, bytes_got(call, party.rank, party.size));
+  for (void* const place : places_of(call))
+    overwrite(place, bytes_got(call, party.rank, party.size));
 }
 
 void Payload::give(Party& party, const Call& call) {
@@ -98,13 +106,12 @@ void Payload::give(Party& party, const Call& call) {
     writer.put(bytes, given, valid,
                sends ? 1 : static_cast<std::uint32_t>(party.all.readers.size()));
   }
-  validity.taint(call.receive, got);  // until it is there
+  const std::vector<void*> places = places_of(call);
+  for (void* const place : places) validity.taint(place, got);  // until it is there
   if (!queue) return;
-  auto pending = std::make_unique<Pending>(Pending{&party, call, number, false});
-  if (got > 0) {
-    pending->wanted =
-        wanted_.emplace(reinterpret_cast<std::uintptr_t>(call.receive), pending.get()).second;
-    outstanding_.store(wanted_.size(), std::memory_order_release);
+  auto pending = std::make_unique<Pending>(Pending{&party, call, number});
+  for (void* const place : places) {
+    if (got > 0) want(*pending, place);
   }
   queue->calls.push_back(std::move(pending));
   if (std::find(parties_.begin(), parties_.end(), &party) == parties_.end())
@@ -114,17 +121,22 @@ void Payload::give(Party& party, const Call& call) {
 
 // --- bringing -----------------------------------------------------------------------------------
 
-void Payload::unwant(Pending& pending) {
-  if (!pending.wanted) return;
-  pending.wanted = false;
-  wanted_.erase(reinterpret_cast<std::uintptr_t>(pending.call.receive));
+void Payload::want(Pending& pending, void* at) {
+  if (!wanted_.emplace(reinterpret_cast<std::uintptr_t>(at), &pending).second) return;
+  pending.wanted.push_back(at);
+  outstanding_.store(wanted_.size(), std::memory_order_release);
+}
+
+void Payload::unwant(Pending& pending, void* at) {
+  std::erase(pending.wanted, at);
+  wanted_.erase(reinterpret_cast<std::uintptr_t>(at));
   outstanding_.store(wanted_.size(), std::memory_order_release);
 }
 
 /// The first call of a queue, if its letters have all come.
 bool Payload::bring_first(Party::Queue& queue) {
   Pending& pending = *queue.calls.front();
-  const Call& call = pending.call;
+  Call& call = pending.call;
   const Party& party = *pending.party;
   const std::size_t got = bytes_got(call, party.rank, party.size);
   std::vector<Letter*> letters;
@@ -139,8 +151,11 @@ bool Payload::bring_first(Party::Queue& queue) {
     // Of two ranks, one may send other than the other expects.
     valid = valid && (!of_two || letters.back()->bytes >= got);
   }
-  if (pending.wanted && valid) deliver_letters(call, party.rank, letters, sizes, got);
-  unwant(pending);
+  while (!pending.wanted.empty()) {
+    call.receive = pending.wanted.back();
+    if (valid) deliver_letters(call, party.rank, letters, sizes, got);
+    unwant(pending, call.receive);
+  }
   if (!queue.lost) {
     for (Reader& reader : queue.readers) reader.pass();
   }
@@ -161,14 +176,14 @@ void Payload::bring_what_is_there() {
   });
 }
 
-/// The call whose bytes go there.
-Pending* Payload::overlapping(const void* at, std::size_t bytes) {
+std::pair<void*, Pending*> Payload::overlapping(const void* at, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
   auto found = wanted_.lower_bound(begin + bytes);
-  if (found == wanted_.begin()) return nullptr;
+  if (found == wanted_.begin()) return {};
   const auto& [where, pending] = *--found;
   const Party& party = *pending->party;
-  return where + bytes_got(pending->call, party.rank, party.size) > begin ? pending : nullptr;
+  if (where + bytes_got(pending->call, party.rank, party.size) <= begin) return {};
+  return {reinterpret_cast<void*>(where), pending};
 }
 
 void Payload::settle(const void* at, std::size_t bytes) {
@@ -178,7 +193,7 @@ void Payload::settle(const void* at, std::size_t bytes) {
     Record question;
     {
       const std::lock_guard guard(lock_);
-      Pending* const pending = overlapping(at, bytes);
+      Pending* const pending = overlapping(at, bytes).second;
       if (!pending) return;
       Party::Queue& queue = pending->party->queue_of(*pending);
       if (bring_first(queue)) continue;
@@ -198,12 +213,14 @@ void Payload::overwrite(const void* at, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
   {
     const std::lock_guard guard(lock_);
-    while (Pending* const pending = overlapping(at, bytes)) {
-      const auto where = reinterpret_cast<std::uintptr_t>(pending->call.receive);
+    for (;;) {
+      const auto [place, pending] = overlapping(at, bytes);
+      if (!pending) break;
+      const auto where = reinterpret_cast<std::uintptr_t>(place);
       const Party& party = *pending->party;
       const std::size_t got = bytes_got(pending->call, party.rank, party.size);
       if (where < begin || where + got > begin + bytes) break;
-      unwant(*pending);
+      unwant(*pending, place);
     }
   }
   // What it overwrites only in part has to be there before.

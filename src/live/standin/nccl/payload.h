@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "live/standin/nccl/call.h"
@@ -27,8 +28,8 @@ class Party;
 struct Pending {
   Party* party = nullptr;
   Call call;
-  std::uint64_t number = 0;  ///< of the calls of its kind, as the engine counts them
-  bool wanted = false;       ///< somebody may look at what it brings
+  std::uint64_t number = 0;        ///< of the calls of its kind, as the engine counts them
+  std::vector<void*> wanted = {};  ///< where somebody may look at what it brings
 };
 
 /// One rank of a communicator, as its bytes go.
@@ -85,10 +86,12 @@ class Payload final : public LateBytes {
 
  private:
   Payload();
-  Pending* overlapping(const void* at, std::size_t bytes);
+  /// A call whose bytes go there, with where it has them; null: there is none.
+  std::pair<void*, Pending*> overlapping(const void* at, std::size_t bytes);
   bool bring_first(Party::Queue& queue);
   void bring_what_is_there();
-  void unwant(Pending& pending);
+  void want(Pending& pending, void* at);
+  void unwant(Pending& pending, void* at);
   void drop_retired();
 
   std::atomic<std::size_t> outstanding_{0};  ///< of `wanted_`
