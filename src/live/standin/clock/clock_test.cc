@@ -137,6 +137,35 @@ std::string what_is_announced_carries_its_time() {
   return text;
 }
 
+/// Or comes between the maker's letting go and its notification.
+std::string what_is_about_to_be_announced_carries_its_time() {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::atomic<bool> ready{false}, let_go{false};
+  const Watch watch;
+  std::string text;
+  std::thread user([&] {
+    while (!let_go) ::sched_yield();
+    const std::lock_guard guard(mutex);
+    text = ready ? watch() : "nothing ";
+  });
+  std::thread maker([&] {
+    const double until = monotonic() + 0.05;
+    while (monotonic() < until) {
+    }
+    {
+      const std::lock_guard guard(mutex);
+      ready = true;
+    }
+    let_go = true;
+    for (int i = 0; i < 100; ++i) ::sched_yield();
+    changed.notify_one();
+  });
+  user.join();
+  maker.join();
+  return text;
+}
+
 std::string semaphores_and_joins_carry_time() {
   sem_t full{}, empty{};
   ::sem_init(&full, 0, 0);
@@ -394,6 +423,7 @@ const std::map<std::string, std::function<std::string()>> kPrograms = {
     {"clocks", clocks_agree},
     {"woken", a_woken_thread_is_in_its_wakers_time},
     {"announced", what_is_announced_carries_its_time},
+    {"about to be", what_is_about_to_be_announced_carries_its_time},
     {"semaphores", semaphores_and_joins_carry_time},
     {"timed", waits_end_when_their_time_comes},
     {"flag", threads_share_a_flag_by_looking_at_it},
@@ -508,6 +538,10 @@ TEST_F(LiveClockThreads, AWokenThreadIsInItsWakersTime) {
 
 TEST_F(LiveClockThreads, WhoFindsAChangeIsInTheTimeOfWhoAnnouncedIt) {
   EXPECT_EQ(run("announced"), "50ms ");
+}
+
+TEST_F(LiveClockThreads, WhoComesBeforeTheAnnouncementIsInItsTime) {
+  for (int again = 0; again < 10; ++again) EXPECT_EQ(run("about to be"), "50ms ");
 }
 
 TEST_F(LiveClockThreads, SemaphoresAndJoinsCarryTimeInEveryRun) {

@@ -1,6 +1,7 @@
 // Mutexes and condition variables. Mutual exclusion hands nothing over: who comes first is up to the real scheduler. What
 // hands time over is the announcement of a change: a notification stamps the mutex that the notifying
-// thread locked last, and whoever locks that mutex afterwards goes on no earlier, whether it had to wait or not.
+// thread locked last, and whoever locks that mutex afterwards goes on no earlier, whether it had to wait or not. Whoever comes
+// between another's letting go and its notification waits for that (stamps.h).
 #include <pthread.h>
 
 #include <array>
@@ -40,9 +41,10 @@ std::atomic<std::uint32_t>& notifications_of(const pthread_cond_t* condition) {
   return notifications[(reinterpret_cast<std::uintptr_t>(condition) >> 4) % notifications.size()];
 }
 
-/// The mutex is this thread's.
-void locked(Speaker& me, pthread_mutex_t* mutex) {
+/// The mutex is this thread's. Those of Python's interpreter announce nothing.
+void locked(Speaker& me, pthread_mutex_t* mutex, const void* caller) {
   me.last_lock = mutex;
+  if (!is_python(caller)) wait_for_last_locker(mutex);
   take_stamp(mutex);
 }
 
@@ -88,7 +90,7 @@ int wait_until(Speaker& me, pthread_cond_t* condition, pthread_mutex_t* mutex, s
   } else if (!stand_still_for(ns, condition, wait)) {
     status = ETIMEDOUT;
   }
-  locked(me, mutex);
+  locked(me, mutex, nullptr);
   return status;
 }
 
@@ -132,6 +134,7 @@ void notify(const pthread_cond_t* condition, bool all, const void* caller) {
   Speaker* const me = followed();
   if (!me) return;
   if (me->last_lock && !is_python(caller)) stamp(me->last_lock, Link::moment());
+  me->move();  // whoever waits for it finds the stamp
   Link::get().wake(condition, all);
 }
 
@@ -155,14 +158,14 @@ FLOPCAST_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
     status = real_lock(mutex);
     Link::get().unblock();
   }
-  if (status == 0) locked(*me, mutex);
+  if (status == 0) locked(*me, mutex, __builtin_return_address(0));
   return status;
 }
 
 FLOPCAST_INTERPOSED int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   const int status = real_trylock(mutex);
   Speaker* const me = followed();
-  if (me && status == 0) locked(*me, mutex);
+  if (me && status == 0) locked(*me, mutex, __builtin_return_address(0));
   return status;
 }
 
@@ -181,7 +184,7 @@ FLOPCAST_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_
   status = real_clocklock(mutex, CLOCK_MONOTONIC, &real);
   Link::get().unblock();
   Speaker* const me = followed();
-  if (me && status == 0) locked(*me, mutex);
+  if (me && status == 0) locked(*me, mutex, __builtin_return_address(0));
   return status;
 }
 
@@ -203,7 +206,7 @@ FLOPCAST_INTERPOSED int pthread_cond_wait(pthread_cond_t* condition, pthread_mut
     const int now = real_clockwait(condition, mutex, CLOCK_MONOTONIC, until);
     return now == ETIMEDOUT && count.load(std::memory_order_acquire) != before ? 0 : now;
   });
-  if (!interpreter) locked(*me, mutex);
+  if (!interpreter) locked(*me, mutex, nullptr);
   return status;
 }
 

@@ -46,7 +46,36 @@ Slot& make_slot(const void* object) {
   return slots[(at - 1) % kSlots];
 }
 
+/// Who locked a mutex last; those of many mutexes are in one place, the latest stays.
+struct Locker {
+  std::uint16_t ring = 0;
+  std::uint16_t mutex = 0;  ///< of its address, so that others are mostly told from it
+  std::uint32_t moves = 0;  ///< the thread's, of which locking it is the last
+};
+constinit std::array<std::atomic<Locker>, 4096> lockers{};
+static_assert(std::atomic<Locker>::is_always_lock_free);
+
+/// So long the last one may take between letting go and announcing: others run on its processor.
+constexpr std::int64_t kLongestHandoverNs = 20'000'000;
+
 }  // namespace
+
+void wait_for_last_locker(const void* mutex) {
+  const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(mutex) * 0x9e3779b97f4a7c15u;
+  Speaker& me = *own_speaker;
+  const Locker mine{static_cast<std::uint16_t>(me.index), static_cast<std::uint16_t>(mixed >> 20),
+                    me.move()};
+  const Locker last = lockers[mixed >> 52].exchange(mine, std::memory_order_acq_rel);
+  if (last.moves == 0 || last.ring == mine.ring || last.mutex != mine.mutex) return;
+  const Speaker& other = Link::get().speaker_of(last.ring);
+  const auto is_between = [&other, &last] {
+    return other.moves.load(std::memory_order_acquire) == last.moves && other.in_use.load() &&
+           other.standing.load() == Standing::kRuns;
+  };
+  if (!is_between()) return;
+  const std::int64_t until = real_ns(CLOCK_MONOTONIC) + kLongestHandoverNs;
+  while (is_between() && real_ns(CLOCK_MONOTONIC) < until) ::syscall(SYS_sched_yield);
+}
 
 void stamp(const void* object, const Moment& moment) {
   Slot* const known = find_slot(object);

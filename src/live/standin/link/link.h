@@ -128,6 +128,8 @@ class Link {
   static void end_of_program(int status);
   /// Whether the engine shares this memory.
   bool is_own(const void* address) const;
+  /// The thread that has this ring, or had it last.
+  const Speaker& speaker_of(std::uint32_t ring) const { return speakers_[ring]; }
 
   // --- children: link/children.cc ---
 

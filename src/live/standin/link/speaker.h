@@ -74,12 +74,20 @@ struct Speaker {
   const void* last_lock = nullptr;    ///< mutex that it locked last
   Keeper* keeper = nullptr;           ///< of records that the thread itself writes
 
+  std::atomic<std::uint32_t> moves{
+      0};  ///< mutexes that it locked, changes that it announced, waits that it began
   std::atomic<bool> in_use{false};
   std::atomic<Standing> standing{Standing::kRuns};
   std::atomic<const void*> at{nullptr};   ///< what it waits for
   std::atomic<std::int64_t> since_ns{0};  ///< of real time
 
   std::int64_t now_ns() const { return clock_ns + gap_ns; }
+  /// This thread itself says so.
+  std::uint32_t move() {
+    const std::uint32_t now = moves.load(std::memory_order_relaxed) + 1;
+    moves.store(now, std::memory_order_release);
+    return now;
+  }
 };
 
 /// How long a thread stands still before others tell the engine, though it only waits for a lock.

@@ -178,6 +178,7 @@ void Link::block(Standing why, const void* at) {
   if (me.keeper) me.keeper->let_go();
   me.at.store(at, std::memory_order_relaxed);
   me.looks = 0;
+  me.move();
   if (!me.again) me.since_ns.store(real_ns(CLOCK_MONOTONIC), std::memory_order_relaxed);
   me.standing.store(why, std::memory_order_release);
   waiting_for(at).fetch_add(1, std::memory_order_seq_cst);
