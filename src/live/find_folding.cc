@@ -68,6 +68,7 @@ class Scouting {
 struct Shown {
   Folding folding;
   std::string unlike;  ///< where one of them differs; empty: none does
+  std::string ended;   ///< with what the first one ended that came to no step
 };
 
 Result<Shown> hold_others_against(Scouting& scouting, const Scouted& leader, Layout layout,
@@ -119,15 +120,20 @@ Result<Folding> find_folding(const LiveRequest& request, const Catalog& catalog,
            scouting.why_one_ended() + ", so all ranks run");
       return Folding();
     }
+    const std::string ended =
+        leader.stepped
+            ? ""
+            : ": rank 0 came to no optimizer's step when it ran alone" + scouting.why_one_ended();
     Result<Shown> found = hold_others_against(scouting, leader, layout, request.fold);
     if (!found) return found.error();
     shown = std::move(*found);
+    shown.ended = ended;
     if (shown.unlike.empty() || again) break;
   }
   Folding& folding = shown.folding;
   if (!folding.folds())
     tell("--fold: no rank of this program stands for another, so all ranks run" +
-         (shown.unlike.empty() ? "" : ": " + shown.unlike));
+         (shown.unlike.empty() ? shown.ended : ": " + shown.unlike));
   if (const std::string unlike =
           unlike_places(folding, cluster, devices_of_node(request, cluster, layout));
       !unlike.empty()) {

@@ -148,7 +148,9 @@ Result<FoldPlan> FoldPlan::make(std::uint32_t ranks, const Scouted& leader, Fold
   }
   for (const std::size_t family : by_size) {
     const auto* const group = group_of(plan.families_[family], leader.rank);
-    if (!group || group->size() < 2 || !leader.together.contains(*group)) continue;
+    // One that ended over what others should have sent it has not shown what it calls with the others: the run itself shows it.
+    const bool may_call = !leader.stepped || (group && leader.together.contains(*group));
+    if (!group || group->size() < 2 || !may_call) continue;
     const bool is_only = plan.families_.size() == 1;  // what else should ranks be for?
     if (fold == Fold::kData && !is_only && !is_of_data(plan.families_[family].what)) continue;
     plan.together_.push_back({family});

@@ -89,6 +89,22 @@ TEST(LiveFoldPlan, StagesAreNotAlikeAndEachSendsToOneThatIsThere) {
   EXPECT_LE(there_in(folding).size(), 16u);
 }
 
+TEST(LiveFoldPlan, WhoEndsForWantOfASenderMayBeLikeThoseThatItSendsNothing) {
+  const Mesh mesh{4, 8, 2};
+  const auto ended = [&mesh](std::int32_t rank) {
+    Scouted scouted = mesh.seen_by(rank);
+    scouted.stepped = false;
+    scouted.together.clear();
+    return scouted;
+  };
+  Result<FoldPlan> plan = FoldPlan::make(64, ended(0), Fold::kAuto);
+  ASSERT_TRUE(plan);
+  std::vector<Scouted> witnesses;
+  for (const std::int32_t rank : plan->witnesses()) witnesses.push_back(ended(rank));
+  plan->judge(ended(0), witnesses);
+  EXPECT_EQ(plan->folding().alike, planned(mesh).folding().alike);
+}
+
 TEST(LiveFoldPlan, OnlyDataIsFoldedIfThatIsWanted) {
   const Folding folding = planned({1, 8, 2}, Fold::kData).folding();
   EXPECT_NE(folding.alike[0], folding.alike[1]);  // tensors

@@ -122,6 +122,42 @@ def test_the_first_rank_gathers_what_absent_ones_would_send(live, tmp_path):
     assert folded_done.stdout == done.stdout == "8 {300} [7]\n"
 
 
+TALKING = """
+import os, torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+mesh = init_device_mesh("cuda", (dist.get_world_size() // 2, 2), mesh_dim_names=("dp", "pp"))
+stages, data = mesh["pp"].get_group(), mesh["dp"].get_group()
+stage, first = dist.get_rank(stages), dist.get_rank() // 2 * 2
+layer = torch.nn.Linear(64, 64, device="cuda")
+optimizer = torch.optim.SGD(layer.parameters())
+said = [None]
+for sender in (0, 1):  # what stages say to each other before they begin
+    if stage == sender:
+        dist.send_object_list([[64, 64]], first + 1 - sender, group=stages)
+    else:
+        dist.recv_object_list(said, first + sender, group=stages)
+for step in range(3):
+    x = torch.randn(said[0], device="cuda")
+    dist.send(layer(x), first + 1, group=stages) if stage == 0 else dist.recv(x, first, group=stages)
+    layer(x).sum().backward()
+    for parameter in layer.parameters():
+        dist.all_reduce(parameter.grad, group=data)
+    optimizer.step()
+torch.cuda.synchronize()
+"""
+
+
+def test_stages_that_tell_each_other_what_they_send_fold(live, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(TALKING)
+    _, _, every = of_ranks(live, tmp_path, 8, script)
+    _, folded, ranks = of_ranks(live, tmp_path, 8, "--fold", "auto", script)
+    assert [one["ranks"] for one in folded["folded"]] == ["0-6/2", "1-7/2"] and len(ranks) < 8
+    are_as_in(every, ranks)
+
+
 KILLED = """
 import os, signal, sys, torch, torch.distributed as dist
 device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
