@@ -141,6 +141,24 @@ def test_ranks_compile_a_kernel_once(live, tmp_path):
     assert all(right and failed == 1 for *_, right, failed in told)
 
 
+def test_ranks_measure_a_kernel_by_a_few_launches(live, tmp_path):
+    text = (
+        "import os, time, torch\n"
+        "from triton.testing import do_bench\n"
+        "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n"
+        "a, launches = torch.empty(4096, 4096, device='cuda', dtype=torch.bfloat16), []\n"
+        "begin = time.monotonic()\n"
+        "few = do_bench(lambda: launches.append(torch.mm(a, a)))\n"
+        "took = time.monotonic() - begin\n"
+        "print(len(launches), took, few, do_bench(lambda: torch.mm(a, a), return_mode='all')[-1])\n"
+    )
+    for line in live.script(tmp_path, text, ranks=2).stdout.splitlines():
+        launches, took, few, each = map(float, line.split())
+        assert launches < 20
+        assert took == pytest.approx(0.125, rel=0.1)
+        assert few == pytest.approx(each, rel=1e-3)
+
+
 def test_work_is_that_of_what_memory_holds_now(live, tmp_path):
     script = tmp_path / "ends.py"
     script.write_text(
