@@ -271,6 +271,7 @@ Told Link::consult(Record record) {
 }
 
 Told Link::answered(Speaker& me) {
+  me.move();
   Answer& answer = me.ring->answer;
   for (std::int64_t most_ns = kLongNs; answer.count.load(std::memory_order_acquire) == me.answers;
        most_ns = kAnswerLookNs) {

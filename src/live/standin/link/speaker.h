@@ -75,7 +75,7 @@ struct Speaker {
   Keeper* keeper = nullptr;           ///< of records that the thread itself writes
 
   std::atomic<std::uint32_t> moves{
-      0};  ///< mutexes that it locked, changes that it announced, waits that it began
+      0};  ///< mutexes that it locked, changes that it announced, waits that it began, questions
   std::atomic<bool> in_use{false};
   std::atomic<Standing> standing{Standing::kRuns};
   std::atomic<const void*> at{nullptr};   ///< what it waits for
