@@ -14,13 +14,14 @@ using enum Counting;
 
 /// PyTorch's own stand without the "_" of an operator in place, and those on lists mostly as those on tensors.
 std::optional<OperatorTable::Found> rule_of(const OperatorCall& call, const OperatorTable& table) {
-  if (auto found = table.of_operator(call.whole); found || call.extension()) return found;
+  if (auto found = table.of_operator(call.whole, call.kernel); found || call.extension())
+    return found;
   std::string name(call.whole);
   if (name.ends_with('_')) name.pop_back();
-  if (auto found = table.of_operator(name)) return found;
+  if (auto found = table.of_operator(name, call.kernel)) return found;
   constexpr std::string_view kForEach = "aten::_foreach_";
   if (!name.starts_with(kForEach)) return std::nullopt;
-  auto found = table.of_operator("aten::" + name.substr(kForEach.size()));
+  auto found = table.of_operator("aten::" + name.substr(kForEach.size()), call.kernel);
   const bool alike =
       found && (found->rule->counting == kPointwise || found->rule->counting == kMoves);
   return alike ? found : std::nullopt;

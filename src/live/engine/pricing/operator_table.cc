@@ -91,6 +91,7 @@ class TableReader {
     Keys keys(*this, table, rule.place);
     keys.names("name", rule.names);
     if (rule.names.empty()) refuse(table, "has no name");
+    keys.names("kernels", rule.kernels);
     keys.text("source");
     if (const std::string counts = keys.text("counts"); !counts.empty()) {
       const auto* const known =
@@ -291,9 +292,18 @@ bool fits(std::string_view pattern, std::string_view name,
   });
 }
 
+bool applies(const OperatorRule& rule, std::string_view kernel) {
+  if (rule.kernels.empty()) return true;
+  std::map<std::string, double, std::less<>> numbers;
+  return std::any_of(rule.kernels.begin(), rule.kernels.end(),
+                     [&](const std::string& pattern) { return fits(pattern, kernel, numbers); });
+}
+
+/// @param kernel that the operator launched
 std::optional<OperatorTable::Found> found_in(const std::vector<OperatorRule>& rules,
-                                             std::string_view name) {
+                                             std::string_view name, std::string_view kernel) {
   for (const OperatorRule& rule : rules) {
+    if (!applies(rule, kernel)) continue;
     for (const std::string& pattern : rule.names) {
       OperatorTable::Found found{&rule, &pattern};
       if (fits(pattern, name, found.numbers)) return found;
@@ -364,11 +374,12 @@ Result<OperatorTable> OperatorTable::make(const std::filesystem::path& own) {
   return table;
 }
 
-std::optional<OperatorTable::Found> OperatorTable::of_operator(std::string_view name) const {
-  return found_in(operators_, name);
+std::optional<OperatorTable::Found> OperatorTable::of_operator(std::string_view name,
+                                                               std::string_view kernel) const {
+  return found_in(operators_, name, kernel);
 }
 std::optional<OperatorTable::Found> OperatorTable::of_kernel(std::string_view name) const {
-  return found_in(kernels_, name);
+  return found_in(kernels_, name, name);
 }
 
 std::vector<OperatorTable::Own> OperatorTable::own() const {

@@ -1,6 +1,7 @@
 // What operators and kernels do, as data: catalog/live/operators.toml, and a file of the user's of the same form.
 //   [[operator]]                     the first whose name fits; the user's before the built-in ones
 //   name = ["ns::attend", "ns::*"]   as PyTorch's dispatcher has it, without overload; "*" is anything
+//   kernels = ["*dequantize*"]       only these of its kernels, as the program registered them; all if left out
 //   source = "..."                   where that is from
 //   counts = "rows"                  how its bytes are counted (kCountings); each tensor once if left out
 //   as = "layer_norm"                what moves bytes like it (MemoryOp)
@@ -71,7 +72,8 @@ struct ArgumentRule {
 
 struct OperatorRule {
   std::vector<std::string> names;
-  std::string place;  ///< "catalog/live/operators.toml:12:1"
+  std::vector<std::string> kernels;  ///< of the operator's, to which it applies; empty: to all
+  std::string place;                 ///< "catalog/live/operators.toml:12:1"
   std::optional<Counting> counting;
   MemoryOp op = MemoryOp::kElementWise;
   bool backward = false;
@@ -96,8 +98,8 @@ class OperatorTable {
     const std::string* name = nullptr;                        ///< the pattern that fitted
     std::map<std::string, double, std::less<>> numbers = {};  ///< what it has in braces
   };
-  /// @param name "ns::attend", without overload
-  std::optional<Found> of_operator(std::string_view name) const;
+  /// @param name "ns::attend", without overload @param kernel of those that it launched
+  std::optional<Found> of_operator(std::string_view name, std::string_view kernel) const;
   std::optional<Found> of_kernel(std::string_view name) const;
 
   /// Which arguments of which kernels processes have to tell (wire/named_arguments.h).

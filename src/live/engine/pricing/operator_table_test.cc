@@ -284,6 +284,21 @@ TEST(LiveOperatorTable, TheUsersRulesGoFirstAndUnusedOnesAreTold) {
   EXPECT_NE(prices.unmatched()[0].find("my::other"), std::string::npos);
 }
 
+TEST(LiveOperatorTable, SomeKernelsOfAnOperatorMayDoOtherThings) {
+  KernelPrices prices = prices_with(OperatorTable::builtin());
+  const std::string call =
+      "operator bitsandbytes::gemm_4bit "
+      "A=bf16:4x1024x4096,B=u8:8388608x1,absmax=fp32:262144,blocksize=#64 "
+      "bf16:4x1024x4096 1000 ";
+  const double unpacks =
+      prices.price(call + "_Z20kDequantizeBlockwiseI13__nv_bfloat16Li512E", 1).seconds();
+  const double multiplies = prices.price(call + "_Z11kgemm_4bitI13__nv_bfloat16E", 1).seconds();
+  EXPECT_GT(unpacks, 8388608 * 5.0 / 3.4e12);
+  EXPECT_LT(unpacks, 8388608 * 5.0 / 1e12);
+  EXPECT_GT(multiplies, 2.0 * 4096 * 4096 * 4096 / 990e12);
+  EXPECT_TRUE(prices.unmatched().empty());
+}
+
 TEST(LiveOperatorTable, EveryRuleOfTheCatalogueIsReached) {
   // No rule stands behind another that takes all of its names.
   for (const char* const name :
@@ -291,10 +306,10 @@ TEST(LiveOperatorTable, EveryRuleOfTheCatalogueIsReached) {
         "flash_attn::_flash_attn_varlen_backward", "_C::rms_norm", "_C::rms_norm_static_fp8_quant",
         "_C_cache_ops::reshape_and_cache_flash", "_C::fused_add_rms_norm", "_moe_C::topk_softmax",
         "aten::native_layer_norm", "aten::add"})
-    EXPECT_TRUE(OperatorTable::builtin().of_operator(name)) << name;
-  EXPECT_EQ(OperatorTable::builtin().of_operator("_C::fused_add_rms_norm")->rule->op,
+    EXPECT_TRUE(OperatorTable::builtin().of_operator(name, "k")) << name;
+  EXPECT_EQ(OperatorTable::builtin().of_operator("_C::fused_add_rms_norm", "k")->rule->op,
             MemoryOp::kRmsNorm);
-  EXPECT_FALSE(OperatorTable::builtin().of_operator("nobody::knows"));
+  EXPECT_FALSE(OperatorTable::builtin().of_operator("nobody::knows", "k"));
   for (const auto& [name, read] : std::vector<std::pair<std::string, double>>{
            {"&::te::rmsnorm_fwd_tuned_kernel<::te::Kernel_traits<::te::bf16,::te::bf16,::te::bf16,:"
             ":te::fp32,4096>>",
