@@ -158,7 +158,7 @@ std::string what_is_about_to_be_announced_carries_its_time() {
       ready = true;
     }
     let_go = true;
-    for (int i = 0; i < 100; ++i) ::sched_yield();
+    for (int i = 0; i < 5; ++i) ::sched_yield();
     changed.notify_one();
   });
   user.join();

@@ -55,8 +55,14 @@ struct Locker {
 constinit std::array<std::atomic<Locker>, 4096> lockers{};
 static_assert(std::atomic<Locker>::is_always_lock_free);
 
-/// So long the last one may take between letting go and announcing: others run on its processor.
-constexpr std::int64_t kLongestHandoverNs = 20'000'000;
+/// So long the last one may compute between letting go and announcing, and so long it may take while others have its processor.
+constexpr std::int64_t kHandoverCpuNs = 2'000'000, kHandoverNs = 200'000'000;
+
+/// What a thread of this process has had of the processor; 0 if it has ended. The kernel's name of a thread's clock.
+std::int64_t cpu_ns_of(std::int32_t thread) {
+  constexpr unsigned kOfThread = 6;
+  return real_ns(static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | kOfThread));
+}
 
 }  // namespace
 
@@ -73,8 +79,11 @@ void wait_for_last_locker(const void* mutex) {
            other.standing.load() == Standing::kRuns;
   };
   if (!is_between()) return;
-  const std::int64_t until = real_ns(CLOCK_MONOTONIC) + kLongestHandoverNs;
-  while (is_between() && real_ns(CLOCK_MONOTONIC) < until) ::syscall(SYS_sched_yield);
+  const std::int32_t thread = other.ring ? other.ring->thread.load(std::memory_order_relaxed) : 0;
+  const std::int64_t cpu_end = cpu_ns_of(thread) + kHandoverCpuNs;
+  const std::int64_t end = real_ns(CLOCK_MONOTONIC) + kHandoverNs;
+  while (is_between() && cpu_ns_of(thread) < cpu_end && real_ns(CLOCK_MONOTONIC) < end)
+    ::syscall(SYS_sched_yield);
 }
 
 void stamp(const void* object, const Moment& moment) {

@@ -13,7 +13,8 @@ void clear_stamp(const void* object);
 /// This thread, which the engine follows, does not go on before what the object carries.
 void take_stamp(const void* object);
 /// This thread has locked a mutex. Whoever had it before may have let go of it and not yet announced what it changed: until that
-/// one does something else, or for 20 ms of real time, this thread waits, as it would have if it had come sooner.
+/// one does something else, has computed for 2 ms or 200 ms have really passed, this thread waits, as it would have if it had come
+/// sooner.
 void wait_for_last_locker(const void* mutex);
 /// The moment that the object carries; 0 if none.
 std::int64_t stamped_ns(const void* object);
