@@ -28,8 +28,8 @@ def are_as_in(every, some):
 
 def agree(live, folder, ranks, *script):
     """@return the folded run"""
-    done, folded, some = of_ranks(live, folder, ranks, "--fold", "auto", SCRIPT, *script)
-    whole_done, _, every = of_ranks(live, folder, ranks, SCRIPT, *script)
+    done, folded, some = of_ranks(live, folder, ranks, "--fold", "auto", *script)
+    whole_done, _, every = of_ranks(live, folder, ranks, *script)
     assert set(every) == set(range(ranks))
     are_as_in(every, some)
     assert done.stdout == whole_done.stdout
@@ -37,7 +37,7 @@ def agree(live, folder, ranks, *script):
 
 
 def test_replicas_stand_for_each_other(live, tmp_path):
-    done, folded, ranks = agree(live, tmp_path, 4, "ddp", 1, -1)
+    done, folded, ranks = agree(live, tmp_path, 4, SCRIPT, "ddp", 1, -1)
     assert set(ranks) == {0, 2, 3}
     assert folded["folded"] == [{"ranks": "0-3", "there": "0,2,3"}]
     assert "step 2 4.0" in done.stdout
@@ -46,7 +46,7 @@ def test_replicas_stand_for_each_other(live, tmp_path):
 
 
 def test_stages_of_a_pipeline_do_not(live, tmp_path):
-    _, folded, ranks = agree(live, tmp_path, 8, "fsdp", 2, -1)
+    _, folded, ranks = agree(live, tmp_path, 8, SCRIPT, "fsdp", 2, -1)
     assert [one["ranks"] for one in folded["folded"]] == ["0-3", "4-7"]
     assert len(ranks) < 8
 
@@ -115,11 +115,9 @@ torch.cuda.synchronize()
 def test_the_first_rank_gathers_what_absent_ones_would_send(live, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(GATHERING)
-    done, _, every = of_ranks(live, tmp_path, 8, script)
-    folded_done, folded, ranks = of_ranks(live, tmp_path, 8, "--fold", "auto", script)
+    done, folded, ranks = agree(live, tmp_path, 8, script)
     assert [one["ranks"] for one in folded["folded"]] == ["0-7"] and len(ranks) < 8
-    are_as_in(every, ranks)
-    assert folded_done.stdout == done.stdout == "8 {300} [7]\n"
+    assert done.stdout == "8 {300} [7]\n"
 
 
 TALKING = """
@@ -152,10 +150,8 @@ torch.cuda.synchronize()
 def test_stages_that_tell_each_other_what_they_send_fold(live, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(TALKING)
-    _, _, every = of_ranks(live, tmp_path, 8, script)
-    _, folded, ranks = of_ranks(live, tmp_path, 8, "--fold", "auto", script)
+    _, folded, ranks = agree(live, tmp_path, 8, script)
     assert [one["ranks"] for one in folded["folded"]] == ["0-6/2", "1-7/2"] and len(ranks) < 8
-    are_as_in(every, ranks)
 
 
 KILLED = """

@@ -109,7 +109,8 @@ std::string a_woken_thread_is_in_its_wakers_time() {
 }
 
 /// The consumer comes late in real time and early in virtual time, and so does not wait.
-std::string what_is_announced_carries_its_time() {
+/// @param before it comes between the maker's letting go and its announcement, else after that
+std::string what_is_announced_carries_its_time(bool before) {
   std::mutex mutex;
   std::condition_variable changed;
   bool ready = false;
@@ -129,37 +130,10 @@ std::string what_is_announced_carries_its_time() {
       const std::lock_guard guard(mutex);
       ready = true;
     }
+    if (before) there = true;
+    for (int i = 0; before && i < 5; ++i) ::sched_yield();
     changed.notify_one();
     there = true;
-  });
-  user.join();
-  maker.join();
-  return text;
-}
-
-/// Or comes between the maker's letting go and its notification.
-std::string what_is_about_to_be_announced_carries_its_time() {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::atomic<bool> ready{false}, let_go{false};
-  const Watch watch;
-  std::string text;
-  std::thread user([&] {
-    while (!let_go) ::sched_yield();
-    const std::lock_guard guard(mutex);
-    text = ready ? watch() : "nothing ";
-  });
-  std::thread maker([&] {
-    const double until = monotonic() + 0.05;
-    while (monotonic() < until) {
-    }
-    {
-      const std::lock_guard guard(mutex);
-      ready = true;
-    }
-    let_go = true;
-    for (int i = 0; i < 5; ++i) ::sched_yield();
-    changed.notify_one();
   });
   user.join();
   maker.join();
@@ -422,8 +396,8 @@ std::string the_line_is_cut(const std::string& name) {
 const std::map<std::string, std::function<std::string()>> kPrograms = {
     {"clocks", clocks_agree},
     {"woken", a_woken_thread_is_in_its_wakers_time},
-    {"announced", what_is_announced_carries_its_time},
-    {"about to be", what_is_about_to_be_announced_carries_its_time},
+    {"announced", [] { return what_is_announced_carries_its_time(false); }},
+    {"about to be", [] { return what_is_announced_carries_its_time(true); }},
     {"semaphores", semaphores_and_joins_carry_time},
     {"timed", waits_end_when_their_time_comes},
     {"flag", threads_share_a_flag_by_looking_at_it},
