@@ -69,7 +69,8 @@ struct Posted {
 };
 
 inline constexpr std::uint64_t kDirectoryBegin = std::uint64_t{1} << 20;
-inline constexpr std::uint64_t kOutboxBytes = std::uint64_t{1} << 30;
+/// A thousand letters of the largest collective that carries floating-point numbers may be on their way.
+inline constexpr std::uint64_t kOutboxBytes = std::uint64_t{1} << 32;
 inline constexpr std::uint64_t kOutboxes = 4096;
 /// Outboxes begin at a multiple of their size: a place tells whose it is.
 /// Device memory that a program hands to other processes of the run. Its places are taken once.

@@ -14,10 +14,10 @@ WIDE, TOKENS, BATCH = 16, 8, 4
 
 
 class Encoder(nn.Module):
-    def __init__(self):
+    def __init__(self, blocks=2):
         super().__init__()
         self.words = nn.Embedding(32, WIDE)
-        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDE, 4, 32, 0.0, batch_first=True), 2)
+        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDE, 4, 32, 0.0, batch_first=True), blocks)
         self.head = nn.Linear(WIDE, 32)
 
     def forward(self, x):
@@ -179,14 +179,16 @@ def together():
 
     torch.distributed.init_process_group("nccl")
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    plain = list(losses(made(Encoder, "cpu"), "cpu"))
-    shared = nn.parallel.DistributedDataParallel(made(Encoder, "cuda"))
-    sharded = made(Encoder, "cuda")
-    for layer in sharded.layers.layers:
-        fully_shard(layer)
-    fully_shard(sharded)
-    for name, model in (("shared", shared), ("sharded", sharded)):
-        print(json.dumps({name: [plain, list(losses(model, "cuda"))]}), flush=True)
+    deep = functools.partial(Encoder, blocks=10)  # its gradients lie in one buffer of 22,000 elements
+    for depth, kind in (("", Encoder), ("deep_", deep)):
+        plain = list(losses(made(kind, "cpu"), "cpu"))
+        shared = nn.parallel.DistributedDataParallel(made(kind, "cuda"))
+        sharded = made(kind, "cuda")
+        for layer in () if kind is deep else sharded.layers.layers:
+            fully_shard(layer)
+        fully_shard(sharded)
+        for name, model in (("shared", shared), ("sharded", sharded)):
+            print(json.dumps({depth + name: [plain, list(losses(model, "cuda"))]}), flush=True)
     torch.distributed.destroy_process_group()
 
 

@@ -41,6 +41,7 @@ MASK = X > 0
 INDEX = torch.randint(0, 17, (40,))
 IMAGE = torch.randn(2, 3, 8, 8)
 ROWS = torch.randint(0, 17, (5, 13))
+ORDER = torch.randperm(64)
 ODD = torch.tensor([1, float("nan"), float("inf")])
 
 
@@ -67,6 +68,9 @@ ALIKE = {
     "masked_select": (torch.masked_select, X, MASK),
     "index_by_mask": (lambda x, m: x[m], X, MASK),
     "write_by_mask": (lambda x, m: written(x, lambda y: y.__setitem__(m, 1.5)), X, MASK),
+    "put_into_empty": (lambda x, i: torch.empty_like(x).index_put_((i,), x), V, ORDER),
+    "copied_into_empty": (lambda x, i: torch.empty_like(x, dtype=torch.bfloat16).index_copy_(0, i, x.bfloat16()), V, ORDER),
+    "scattered_into_empty": (lambda i: torch.empty_like(i).scatter_(0, i, torch.arange(64, device=i.device)), ORDER),
     "unique": (lambda i: torch.unique(i, return_inverse=True, return_counts=True), INDEX),
     "unique_rows": (lambda i: torch.unique(i, dim=0), torch.randint(0, 2, (10, 2))),
     "unique_consecutive": (lambda i: torch.unique_consecutive(i.sort()[0], return_counts=True), INDEX),
@@ -425,6 +429,25 @@ def tainted_values_are_finite():
     return bool(
         torch.isfinite(LARGE).all() and torch.isfinite(some).all() and not some.isnan().any() and not some.isinf().any()
     )
+
+
+@check
+def of_empty_memory_what_was_put_there_is_known_and_nothing_else():
+    put = [
+        lambda x, i: x.index_put_((i,), x.new_ones(3)),
+        lambda x, i: x.index_fill_(0, i, 1.0),
+        lambda x, i: x.scatter_(0, i, 1.0),
+        lambda x, i: x.masked_fill_(F.one_hot(i, 8).sum(0) > 0, 1.0),
+        lambda x, i: x.masked_scatter_(F.one_hot(i, 8).sum(0) > 0, x.new_ones(3)),
+    ]
+    numbers = [write(torch.empty(8, device=GPU), torch.tensor([5, 1, 2], device=GPU)) for write in put]
+    added = torch.empty(8, device=GPU).index_put_((torch.tensor([5, 1, 2], device=GPU),), torch.ones(3, device=GPU), True)
+    rows = torch.empty(8, 8, device=GPU).t()
+    rows[torch.tensor([5, 1, 2], device=GPU)] = 1.0
+    told = {"1.0": "put", "0.0": "zero"}
+    known = [[told.get(str(x[i].item()), "unknown") == "put" for i in range(8)] for x in numbers]
+    unknown = [told.get(str(x[0].item()), "unknown") for x in (*numbers, rows.sum(0), added[1:])]
+    return known == [[i in (1, 2, 5) for i in range(8)]] * 5 and unknown == ["unknown"] * 7
 
 
 @check

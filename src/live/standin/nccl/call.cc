@@ -1,7 +1,6 @@
 #include "live/standin/nccl/call.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "live/standin/nccl/reduce.h"
 #include "live/standin/values/settings.h"
@@ -9,12 +8,9 @@
 namespace flopcast::live {
 namespace {
 
-constexpr std::size_t kMostCarried = std::size_t{64} << 10;
-constexpr std::size_t kMostIntegersCarried = std::size_t{4} << 20;
+constexpr std::size_t kMostCarried = std::size_t{4} << 20;
 /// Whatever a run executes: letters have to find room.
 constexpr std::size_t kMostEver = std::size_t{64} << 20;
-
-bool is_integer(Element element) { return element <= Element::kUint64; }
 
 /// What one member gives to all, or to one.
 std::size_t bytes_of_part(const Call& call) { return call.count * bytes_of(call.element); }
@@ -89,44 +85,41 @@ bool carries(const Call& call, int size) {
   const std::size_t bytes = bytes_counted(call, size);
   const std::size_t executed = std::min(
       kMostEver, static_cast<std::size_t>(value_settings().elements) * bytes_of(call.element));
-  const std::size_t most = is_integer(call.element) ? kMostIntegersCarried : kMostCarried;
-  return bytes > 0 && bytes <= std::max(most, executed);
+  return bytes > 0 && bytes <= std::max(kMostCarried, executed);
 }
 
-void deliver(const Call& call, int rank, std::span<const std::byte* const> parts) {
-  auto* const to = static_cast<std::byte*>(call.receive);
+bool reduces(Collective op) {
+  return op == Collective::kAllReduce || op == Collective::kReduce ||
+         op == Collective::kReduceScatter;
+}
+
+std::vector<Move> moves_of(const Call& call, int rank, std::size_t members) {
   const auto own = static_cast<std::size_t>(rank), root = static_cast<std::size_t>(call.peer);
   const std::size_t part = bytes_of_part(call);
+  std::vector<Move> moves;
   switch (call.op) {
-    case Collective::kAllReduce:
-    case Collective::kReduce:
-      return reduce_parts(call.element, call.reduction, parts, call.count, to);
-    case Collective::kReduceScatter: {
-      std::vector<const std::byte*> own_parts(parts.begin(), parts.end());
-      for (const std::byte*& one : own_parts) one += own * part;
-      return reduce_parts(call.element, call.reduction, own_parts, call.count, to);
-    }
     case Collective::kBroadcast:
-      std::memcpy(to, parts[root], part);
-      return;
+      return {{root, 0, 0, part}};
     case Collective::kScatter:
-      std::memcpy(to, parts[root] + own * part, part);
-      return;
+      return {{root, own * part, 0, part}};
+    case Collective::kReceive:
+      return {{0, 0, 0, part}};
     case Collective::kAllGather:
     case Collective::kGather:
-      for (std::size_t i = 0; i < parts.size(); ++i) std::memcpy(to + i * part, parts[i], part);
-      return;
+      for (std::size_t i = 0; i < members; ++i) moves.push_back({i, 0, i * part, part});
+      return moves;
     case Collective::kAllToAll:
-      for (std::size_t i = 0; i < parts.size(); ++i)
-        std::memcpy(to + i * part, parts[i] + own * part, part);
-      return;
-    case Collective::kReceive:
-      std::memcpy(to, parts[0], part);
-      return;
-    case Collective::kSend:
-    case Collective::kBarrier:
-      return;
+      for (std::size_t i = 0; i < members; ++i) moves.push_back({i, own * part, i * part, part});
+      return moves;
+    default:
+      return moves;
   }
+}
+
+std::size_t reduced_from(const Call& call, int rank) {
+  return call.op == Collective::kReduceScatter
+             ? static_cast<std::size_t>(rank) * bytes_of_part(call)
+             : 0;
 }
 
 }  // namespace flopcast::live

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "live/wire/record.h"
@@ -30,10 +29,18 @@ std::size_t bytes_given(const Call& call, int rank, int size);
 std::size_t bytes_got(const Call& call, int rank, int size);
 /// As nccl-tests counts them.
 std::size_t bytes_counted(const Call& call, int size);
-/// Whether its bytes go from rank to rank, where they are valid. All ranks agree. Numbers that are no floating point
-/// carry objects, sizes and indices, which programs need; more of the others are weights and activations.
+/// Whether its bytes go from rank to rank, where they are valid. All ranks agree.
 bool carries(const Call& call, int size);
-/// What a member gets. @param parts what each has given
-void deliver(const Call& call, int rank, std::span<const std::byte* const> parts);
+
+/// Whether the numbers of all are put together.
+bool reduces(Collective op);
+/// Bytes that are only moved: from that place in what a member gave to a place in what is got.
+struct Move {
+  std::size_t member, from, to, bytes;
+};
+/// @param rank of who gets it @param members that give, all or one
+std::vector<Move> moves_of(const Call& call, int rank, std::size_t members);
+/// Of a reduction: where in what each gives the part begins that this member gets.
+std::size_t reduced_from(const Call& call, int rank);
 
 }  // namespace flopcast::live

@@ -349,6 +349,8 @@ TEST_F(LiveNcclThreads, OfAPartThatIsValidInPlacesThosePlacesArrive) {
     };
     cuda("ncclAllReduce", send, got, kCount, kInt32, kSum, own.all, kDefaultStream);
     tell("sum", got, kCount);
+    cuda("ncclReduceScatter", send, got, kCount / 2, kInt32, kSum, own.all, kDefaultStream);
+    tell("scattered_sum", got, kCount / 2);
     cuda("ncclAllGather", send, both, kCount, kInt32, own.all, kDefaultStream);
     tell("gathered_of_0", both, kCount);
     tell("gathered_of_1", static_cast<std::int32_t*>(both) + kCount, kCount);
@@ -361,13 +363,26 @@ TEST_F(LiveNcclThreads, OfAPartThatIsValidInPlacesThosePlacesArrive) {
     cuda("ncclAllReduce", static_cast<const void*>(got), got, kCount, kInt32, kSum, own.all,
          kDefaultStream);
     tell("sum_of_received", got, kCount);
+    // An element of which half is valid is not; its bytes are, where they are only moved.
+    void* halves = nullptr;
+    cuda("cudaMalloc", &halves, kCount * sizeof(std::int32_t));
+    cuda("cudaMemcpy", halves, static_cast<const void*>(written.data()),
+         written.size() * sizeof(std::int32_t) - 2 * static_cast<std::size_t>(rank), 1);
+    const void* const some = halves;
+    cuda("ncclAllGather", some, both, kCount, kInt32, own.all, kDefaultStream);
+    tell("halves_of_1", static_cast<std::int32_t*>(both) + kCount, kCount);
+    cuda("ncclAllReduce", some, got, kCount, kInt32, kSum, own.all, kDefaultStream);
+    tell("sum_of_halves", got, kCount);
   });
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(told[rank].at("sum"), 300000);
+    EXPECT_EQ(told[rank].at("scattered_sum"), rank == 0 ? 30 : 0);
     EXPECT_EQ(told[rank].at("gathered_of_0"), 11100000);
     EXPECT_EQ(told[rank].at("gathered_of_1"), 222000);
     EXPECT_EQ(told[rank].at("received"), rank == 0 ? 222000 : 11100000);
     EXPECT_EQ(told[rank].at("sum_of_received"), 300000);
+    EXPECT_EQ(told[rank].at("halves_of_1"), 22200000);
+    EXPECT_EQ(told[rank].at("sum_of_halves"), 33000000);
   }
 }
 

@@ -140,20 +140,18 @@ bool Payload::bring_first(Party::Queue& queue) {
   const Party& party = *pending.party;
   const std::size_t got = bytes_got(call, party.rank, party.size);
   std::vector<Letter*> letters;
-  std::vector<std::size_t> sizes;
   bool valid = !queue.lost;
   const bool of_two = between_two(call.op);
   const std::size_t members = of_two ? 1 : party.reader_of.size();
   for (std::size_t member = 0; member < members && !queue.lost; ++member) {
     letters.push_back(queue.readers[of_two ? 0 : party.reader_of[member]].peek());
     if (!letters.back()) return false;
-    sizes.push_back(of_two ? got : bytes_given(call, static_cast<int>(member), party.size));
     // Of two ranks, one may send other than the other expects.
     valid = valid && (!of_two || letters.back()->bytes >= got);
   }
   while (!pending.wanted.empty()) {
     call.receive = pending.wanted.back();
-    if (valid) deliver_letters(call, party.rank, letters, sizes, got);
+    if (valid) deliver_letters(call, party.rank, letters);
     unwant(pending, call.receive);
   }
   if (!queue.lost) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "live/standin/nccl/post.h"
 #include "live/standin/nccl/reduce.h"
@@ -10,47 +11,50 @@
 namespace flopcast::live {
 namespace {
 
-constexpr std::byte kValid{0xff};
+using Ranges = std::vector<LetterRange>;
 
-bool reduces(Collective op) {
-  return op == Collective::kAllReduce || op == Collective::kReduce ||
-         op == Collective::kReduceScatter;
-}
-
-bool whole(Letter& letter, std::size_t bytes) {
-  return letter.ranges == 1 && Post::ranges_of(letter)->begin == 0 &&
-         Post::ranges_of(letter)->end >= bytes;
-}
-
-/// A byte for each of a part: kValid or zero.
-std::vector<std::byte> mask_of(Letter& letter, std::size_t bytes) {
-  std::vector<std::byte> mask(bytes);
-  for (const LetterRange& range : std::span(Post::ranges_of(letter), letter.ranges)) {
-    for (std::size_t at = range.begin; at < std::min<std::size_t>(range.end, bytes); ++at)
-      mask[at] = kValid;
+/// What both have; each in order.
+Ranges common(std::span<const LetterRange> a, std::span<const LetterRange> b) {
+  Ranges both;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size(); a[i].end < b[j].end ? ++i : ++j) {
+    const std::uint64_t begin = std::max(a[i].begin, b[j].begin);
+    const std::uint64_t end = std::min(a[i].end, b[j].end);
+    if (begin < end) both.push_back({begin, end});
   }
-  return mask;
+  return both;
 }
 
-std::vector<const std::byte*> begins_of(const std::vector<std::vector<std::byte>>& parts) {
-  std::vector<const std::byte*> begins;
-  for (const std::vector<std::byte>& part : parts) begins.push_back(part.data());
-  return begins;
+std::span<const LetterRange> ranges_of(Letter& letter) {
+  return {Post::ranges_of(letter), letter.ranges};
 }
 
-/// Marks those of `bytes` bytes whose mask is set; of elements, those of which all bytes are.
-void mark(const void* at, const std::vector<std::byte>& mask, std::size_t element) {
-  const auto* const begin = static_cast<const std::byte*>(at);
-  const auto set = [&](std::size_t i) {
-    return std::all_of(mask.begin() + static_cast<std::ptrdiff_t>(i * element),
-                       mask.begin() + static_cast<std::ptrdiff_t>((i + 1) * element),
-                       [](std::byte byte) { return byte == kValid; });
-  };
-  const std::size_t count = mask.size() / element;
-  for (std::size_t from = 0, until = 0; from < count; from = until + 1) {
-    while (from < count && !set(from)) ++from;
-    for (until = from; until < count && set(until);) ++until;
-    if (until > from) Validity::get().mark_valid(begin + from * element, (until - from) * element);
+void deliver_moved(const Call& call, int rank, std::span<Letter* const> letters) {
+  auto* const got = static_cast<std::byte*>(call.receive);
+  for (const Move& move : moves_of(call, rank, letters.size())) {
+    Letter& letter = *letters[move.member];
+    const LetterRange part{move.from, move.from + move.bytes};
+    for (const auto& [begin, end] : common(ranges_of(letter), {&part, 1})) {
+      std::byte* const to = got + move.to + (begin - move.from);
+      std::memcpy(to, Post::bytes_of(letter) + begin, end - begin);
+      Validity::get().mark_valid(to, end - begin);
+    }
+  }
+}
+
+/// Elements of which all members gave all bytes.
+void deliver_reduced(const Call& call, int rank, std::span<Letter* const> letters) {
+  const std::size_t from = reduced_from(call, rank), size = bytes_of(call.element);
+  Ranges ranges{{from, from + call.count * size}};
+  for (Letter* const letter : letters) ranges = common(ranges, ranges_of(*letter));
+  for (const auto& [begin, end] : ranges) {
+    const std::size_t first = (begin - from + size - 1) / size, behind = (end - from) / size;
+    if (first >= behind) continue;
+    std::vector<const std::byte*> parts;
+    for (Letter* const letter : letters)
+      parts.push_back(Post::bytes_of(*letter) + from + first * size);
+    std::byte* const to = static_cast<std::byte*>(call.receive) + first * size;
+    reduce_parts(call.element, call.reduction, parts, behind - first, to);
+    Validity::get().mark_valid(to, (behind - first) * size);
   }
 }
 
@@ -69,36 +73,9 @@ std::vector<LetterRange> valid_parts(const Call& call, std::size_t given) {
   return ranges;
 }
 
-void deliver_letters(const Call& call, int rank, std::span<Letter* const> letters,
-                     std::span<const std::size_t> sizes, std::size_t got) {
-  std::vector<const std::byte*> parts;
-  bool all_whole = true;
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    parts.push_back(Post::bytes_of(*letters[i]));
-    all_whole = all_whole && (sizes[i] == 0 || whole(*letters[i], sizes[i]));
-  }
-  if (all_whole) {
-    deliver(call, rank, parts);
-    return Validity::get().mark_valid(call.receive, got);
-  }
-  // The same call on the masks of its parts says what is valid; sums are where all are.
-  std::vector<std::vector<std::byte>> masks, zeros(letters.size());
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    masks.push_back(mask_of(*letters[i], sizes[i]));
-    if (letters[i]->bytes < sizes[i]) {
-      zeros[i].resize(sizes[i]);
-      parts[i] = zeros[i].data();
-    }
-  }
-  std::vector<std::byte> mask(got);
-  Call of_masks = call;
-  of_masks.receive = mask.data();
-  of_masks.count = call.count * bytes_of(call.element);
-  of_masks.element = Element::kUint8;
-  of_masks.reduction = Reduction::kMinimum;
-  deliver(call, rank, parts);
-  deliver(of_masks, rank, begins_of(masks));
-  mark(call.receive, mask, reduces(call.op) ? bytes_of(call.element) : 1);
+void deliver_letters(const Call& call, int rank, std::span<Letter* const> letters) {
+  if (reduces(call.op)) return deliver_reduced(call, rank, letters);
+  deliver_moved(call, rank, letters);
 }
 
 }  // namespace flopcast::live

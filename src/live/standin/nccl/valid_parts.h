@@ -15,9 +15,7 @@ namespace flopcast::live {
 inline constexpr std::size_t kMostLetterRanges = 1024;
 std::vector<LetterRange> valid_parts(const Call& call, std::size_t given);
 
-/// What a member gets of these letters, and which of its bytes are valid; those of others are tainted.
-/// @param sizes bytes that each writer gives
-void deliver_letters(const Call& call, int rank, std::span<Letter* const> letters,
-                     std::span<const std::size_t> sizes, std::size_t got);
+/// What a member gets of these letters where that is valid; all else is left as it was.
+void deliver_letters(const Call& call, int rank, std::span<Letter* const> letters);
 
 }  // namespace flopcast::live

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "live/standin/torch/emulations.h"
+#include "live/standin/torch/placed.h"
 #include "live/standin/torch/policies.h"
 
 namespace flopcast::plugin {
@@ -197,6 +198,7 @@ std::optional<Operator> describe(const c10::OperatorHandle& handle, c10::Dispatc
   what.makes_memory = what.name.starts_with("aten::empty");
   what.emulation = emulation_of(what.name);
   what.policy = policy_of(what.name);
+  what.placed = placed_argument(what.name);
   what.shape_by_data = shape_by_data(what.name);
   what.executable = what.emulation || cpu_has_kernel(handle, what.on_cpu);
   describe_arguments(schema, what);

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
+#include <string_view>
 #include <utility>
 
+#include "live/standin/torch/placed.h"
 #include "live/standin/torch/random.h"
 #include "live/standin/torch/replay.h"
 #include "live/standin/values/plugin.h"
@@ -16,6 +19,16 @@ namespace flopcast::plugin {
 namespace {
 
 thread_local int launches_only = 0;
+
+/// Elements of what only fills memory, as the core fills it (1 MiB of fp32: masks begin as zeros), or moves numbers: a model's
+/// parameters and gradients, each small, lie in one tensor where they are sent (4 MiB, as collectives carry).
+constexpr std::int64_t kMostFilled = std::int64_t{1} << 18, kMostMoved = std::int64_t{1} << 20;
+const std::map<std::string_view, std::int64_t> kMost = {
+    {"aten::zero_", kMostFilled},         {"aten::fill_.Scalar", kMostFilled},
+    {"aten::copy_", kMostMoved},          {"aten::cat", kMostMoved},
+    {"aten::_foreach_copy_", kMostMoved}, {"aten::_chunk_cat", kMostMoved},
+    {"aten::_chunk_cat.out", kMostMoved}, {"aten::split_with_sizes_copy.out", kMostMoved},
+};
 
 bool is_narrow(c10::ScalarType type) {
   return c10::isFloatingType(type) && c10::elementSize(type) < 4;
@@ -230,8 +243,12 @@ void return_arguments(const Call& call, Values& outputs) {
 /// Values that the CPU computes. Throws what its kernel throws.
 void compute(const Call& call, Values& outputs, bool failed) {
   const OwnWork own_work;
+  const bool places = !failed && !reads_only_valid(call);
   const Values values = values_of(call, outputs);
-  mark_written(call);
+  if (places)
+    mark_placed(call, OnCpu(call, false).arguments());
+  else
+    mark_written(call);
   if (failed) return_arguments(call, outputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (call.what.same_as[i] < 0) take(outputs[i], values[i], call);
@@ -276,10 +293,9 @@ void put(Values& stack, std::size_t below, const Values& outputs) {
 }  // namespace
 
 std::int64_t most_of_numbers(const Operator& what) {
-  // A fill of 1 MiB of fp32, as the core brings those of its own: masks begin as zeros.
-  constexpr std::int64_t kMostFilled = std::int64_t{1} << 18;
-  const bool fills = what.name == "aten::zero_" || what.name == "aten::fill_.Scalar";
-  return std::max(flopcast_live_values()->elements, fills ? kMostFilled : 0);
+  const auto special = kMost.find(what.name);
+  const std::int64_t elements = flopcast_live_values()->elements;
+  return special == kMost.end() ? elements : std::max(elements, special->second);
 }
 
 OwnWork::OwnWork() { flopcast_live_own_work(true); }
@@ -304,8 +320,8 @@ bool says_unread(const c10::IValue& value) {
 
 }  // namespace
 
-bool reads_only_valid(const Call& call) {
-  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+bool reads_only_valid(const Call& call, std::size_t from) {
+  for (std::size_t i = from; i < call.arguments.size(); ++i) {
     const Operator::Argument& argument = call.what.arguments[i];
     if (!argument.read) continue;
     if (argument.unread_if >= 0 &&
@@ -320,13 +336,15 @@ bool reads_only_valid(const Call& call) {
   return true;
 }
 
+bool is_computable(const Call& call) { return reads_only_valid(call) || only_places(call); }
+
 void execute(Call& call, Values& stack) {
   const std::size_t below = stack.size() - call.arguments.size();
   if (call.what.random) call.seed = seed_of(call);
   const std::exception_ptr failed = launch(call, stack);
   Values outputs = failed ? Values() : outputs_of(call.what, stack);
   if (flopcast_live_captured()) return keep_for_replays(call, outputs, true);
-  if (!failed && (cannot_hold(call, outputs) || !reads_only_valid(call)))
+  if (!failed && (cannot_hold(call, outputs) || !is_computable(call)))
     return assume_outputs(call, outputs, false);
   try {
     compute(call, outputs, failed != nullptr);
@@ -355,7 +373,7 @@ void assume(Call& call, Values& stack) {
 
 void replay(Call& call, Values& outputs, bool small) {
   if (call.what.random) call.seed = seed_of_replay(call);
-  if (!small || cannot_hold(call, outputs) || !reads_only_valid(call))
+  if (!small || cannot_hold(call, outputs) || !is_computable(call))
     return assume_outputs(call, outputs, false);
   try {
     compute(call, outputs, false);

@@ -15,8 +15,11 @@ void execute(Call& call, Values& stack);
 /// Elements up to which it is computed where some are no integers.
 std::int64_t most_of_numbers(const Operator& what);
 
-/// Whether all elements are valid that decide what comes out.
-bool reads_only_valid(const Call& call);
+/// Whether all elements are valid that decide what comes out. @param from the first argument that counts
+bool reads_only_valid(const Call& call, std::size_t from = 0);
+/// Whether what comes out is known, or at least what the call puts somewhere.
+bool is_computable(const Call& call);
+
 /// What it computes once more, each time that a graph is launched that it was captured into. Never throws what a kernel
 /// throws. @param small whether the CPU computes it where its inputs are valid
 void replay(Call& call, Values& outputs, bool small);

@@ -46,6 +46,7 @@ struct Operator {
   std::vector<Argument> arguments;
   std::vector<int> same_as;  ///< by return: the argument that is returned, -1: none
   int generator = -1;        ///< argument of that kind
+  int placed = -1;           ///< argument whose numbers it puts into elements of the first one
   bool random = false;
   std::size_t scratch = SIZE_MAX;  ///< returns from this one on are notes of the kernel's own
   bool left_alone = false;         ///< only told of: it moves bytes by calls that the core sees

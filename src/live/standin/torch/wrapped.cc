@@ -242,7 +242,7 @@ void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet 
     const ReadsNumbers reads(call);
     original();
     bring_integers(call);
-  } else if (is_small(call, look) && (flopcast_live_capturing() || reads_only_valid(call))) {
+  } else if (is_small(call, look) && (flopcast_live_capturing() || is_computable(call))) {
     execute(call, *stack);
   } else {
     assume(call, *stack);
