@@ -31,6 +31,14 @@
 #include "live/wire/socket.h"
 #include "support/plain_work.h"
 
+/// Threads of this type live in real time, as those of the library do.
+namespace gloo {
+struct Loop {
+  std::function<void()> run;
+  void operator()() const { run(); }
+};
+}  // namespace gloo
+
 namespace flopcast::live {
 namespace {
 
@@ -268,6 +276,47 @@ std::string each_message_has_its_time() {
   return text + watch();
 }
 
+/// A thread in real time hands on what another process sends, and others notify whatever there is all the time: who waits
+/// holds nobody up, and is woken by its own condition alone.
+std::string who_waits_is_not_kept_by_the_notifications_of_others() {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const Watch watch;
+  const pid_t child = child_that([&] {
+    std::this_thread::sleep_for(seconds(kLong));
+    return ::write(ends[1], "!", 1) == 1;
+  });
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ready = false;
+  std::atomic<bool> over{false};
+  std::vector<std::condition_variable> others(10'000);
+  std::thread loop(gloo::Loop{[&] {
+    char byte = 0;
+    while (::read(ends[0], &byte, 1) != 1) {
+    }
+    const std::lock_guard guard(mutex);
+    ready = true;
+    changed.notify_all();
+  }});
+  std::thread noise(gloo::Loop{[&] {
+    for (; !over; ::usleep(10'000)) {
+      for (std::condition_variable& other : others) other.notify_all();
+    }
+  }});
+  int looks = 0;
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return looks++, ready; });
+  }
+  const std::string text = watch() + std::to_string(looks);
+  over = true;
+  loop.join();
+  noise.join();
+  ::waitpid(child, nullptr, 0);
+  return text;
+}
+
 /// Who finds no room goes on when there is some; of a pair of sockets as of a pipe.
 std::string who_finds_no_room_waits() {
   std::string text;
@@ -399,6 +448,7 @@ const std::map<std::string, std::function<std::string()>> kPrograms = {
     {"announced", [] { return what_is_announced_carries_its_time(false); }},
     {"about to be", [] { return what_is_announced_carries_its_time(true); }},
     {"semaphores", semaphores_and_joins_carry_time},
+    {"noise", who_waits_is_not_kept_by_the_notifications_of_others},
     {"timed", waits_end_when_their_time_comes},
     {"flag", threads_share_a_flag_by_looking_at_it},
     {"fork", a_forked_child_begins_at_its_parents_time},
@@ -522,6 +572,10 @@ TEST_F(LiveClockThreads, SemaphoresAndJoinsCarryTimeInEveryRun) {
   for (int again = 0; again < 10; ++again) {
     EXPECT_EQ(run("semaphores"), "10000ms 20000ms 30000ms 40000ms 50000ms 10050000ms ");
   }
+}
+
+TEST_F(LiveClockThreads, WhoWaitsIsNotKeptByTheNotificationsOfOthers) {
+  EXPECT_EQ(run("noise"), "10000000ms 2");  // looks, one before it waits
 }
 
 TEST_F(LiveClockThreads, TimedWaitsEndInVirtualTime) {

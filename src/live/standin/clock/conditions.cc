@@ -4,7 +4,6 @@
 // between another's letting go and its notification waits for that (stamps.h).
 #include <pthread.h>
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -33,12 +32,12 @@ constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*
 constinit Real<int(pthread_cond_t*)> real_signal{"pthread_cond_signal"};
 constinit Real<int(pthread_cond_t*)> real_broadcast{"pthread_cond_broadcast"};
 
-/// Notifications of condition variables, those of many in one count: a thread that waits piece by piece must not
-/// miss one that came in between.
-constinit std::array<std::atomic<std::uint32_t>, 4096> notifications{};
-
-std::atomic<std::uint32_t>& notifications_of(const pthread_cond_t* condition) {
-  return notifications[(reinterpret_cast<std::uintptr_t>(condition) >> 4) % notifications.size()];
+/// A wait of this thread, until a point of CLOCK_MONOTONIC. Of a condition that was notified since `before` it does not say that
+/// the time has come: the notification may have fallen between two such waits.
+int wait_on(const Speaker& me, std::uint32_t before, pthread_cond_t* condition,
+            pthread_mutex_t* mutex, const timespec* until) {
+  const int status = real_clockwait(condition, mutex, CLOCK_MONOTONIC, until);
+  return status == ETIMEDOUT && me.notified.load(std::memory_order_acquire) != before ? 0 : status;
 }
 
 /// The mutex is this thread's. Those of Python's interpreter announce nothing.
@@ -76,13 +75,10 @@ int wait_for_interpreter(pthread_cond_t* condition, pthread_mutex_t* mutex, std:
 }
 
 int wait_until(Speaker& me, pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns) {
-  const auto& count = notifications_of(condition);
-  const std::uint32_t before = count.load(std::memory_order_acquire);
+  const std::uint32_t before = me.notified.load(std::memory_order_acquire);
   int status = ETIMEDOUT;
   const auto wait = [&](const timespec* until) {
-    status = real_clockwait(condition, mutex, CLOCK_MONOTONIC, until);
-    if (status == ETIMEDOUT && count.load(std::memory_order_acquire) != before) status = 0;
-    return status;
+    return status = wait_on(me, before, condition, mutex, until);
   };
   if (ns <= 0) {
     const timespec now = real_in(0);
@@ -106,7 +102,7 @@ int timed_wait(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t n
                const void* caller) {
   if (!own_speaker) {
     const bool looks = ns <= kSecondNs && !is_python(caller);
-    return watch(condition, mutex, ns, looks, notifications_of(condition));
+    return watch(condition, mutex, ns, looks);
   }
   Speaker& me = *own_speaker;
   if (!me.ring) return wait_alone(condition, mutex, ns);
@@ -128,8 +124,8 @@ int lock_watched(pthread_mutex_t* mutex) {
 }
 
 void notify(const pthread_cond_t* condition, bool all, const void* caller) {
-  notifications_of(condition).fetch_add(1, std::memory_order_seq_cst);
   if (any_watchers()) wake_watchers(condition);
+  if (Link* const link = Link::opened()) link->note(condition);
   if (Link* const link = of_helper()) link->wake_from_outside(condition, all);
   Speaker* const me = followed();
   if (!me) return;
@@ -197,14 +193,11 @@ FLOPCAST_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t* mutex,
 FLOPCAST_INTERPOSED int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   Speaker* const me = followed();
   if (!me) return real_wait(condition, mutex);
-  const auto& count = notifications_of(condition);
-  const std::uint32_t before = count.load(std::memory_order_acquire);
+  const std::uint32_t before = me->notified.load(std::memory_order_acquire);
   const bool interpreter = is_python(__builtin_return_address(0));
   const Standing why = interpreter ? Standing::kForLock : Standing::kBlocked;
   const int status = stand_still(why, condition, [&](const timespec* until) {
-    if (!until) return real_wait(condition, mutex);
-    const int now = real_clockwait(condition, mutex, CLOCK_MONOTONIC, until);
-    return now == ETIMEDOUT && count.load(std::memory_order_acquire) != before ? 0 : now;
+    return wait_on(*me, before, condition, mutex, until);
   });
   if (!interpreter) locked(*me, mutex, nullptr);
   return status;

@@ -177,8 +177,7 @@ FLOPCAST_INTERPOSED int sem_wait(sem_t* semaphore) {
   const bool waits = status == EAGAIN;
   if (waits) {
     status = stand_still(Standing::kBlocked, semaphore, [&](const timespec* until) {
-      return result(until ? real_sem_clockwait(semaphore, CLOCK_MONOTONIC, until)
-                          : real_sem_wait(semaphore));
+      return result(real_sem_clockwait(semaphore, CLOCK_MONOTONIC, until));
     });
   }
   if (status != 0) return fail(status);

@@ -10,9 +10,23 @@
 
 namespace flopcast::live {
 
+/// In pieces that grow: a notification that falls between two of them is heard of at the end of the next.
+/// @param wait waits until a point of CLOCK_MONOTONIC, ETIMEDOUT if that has come
+template <typename Wait>
+int wait_in_pieces(std::int64_t ns, Wait wait) {
+  constexpr std::int64_t kLongest = 60'000'000'000;
+  int status = ETIMEDOUT;
+  for (std::int64_t piece = kTooLongNs; ns > 0 && status == ETIMEDOUT; ns -= piece, piece *= 2) {
+    piece = std::min({piece, kLongest, ns});
+    const timespec until = real_in(piece);
+    status = wait(&until);
+  }
+  return status;
+}
+
 /// Waits for what is not of the run, or for another thread. The engine is told if that takes too long: who was to
 /// wake it may live in real time.
-/// @param wait waits until a point of CLOCK_MONOTONIC (null: as long as it takes), ETIMEDOUT if that has come
+/// @param wait as above
 template <typename Wait>
 int stand_still(Standing why, const void* at, Wait wait) {
   const timespec until = real_in(kTooLongNs);
@@ -21,7 +35,7 @@ int stand_still(Standing why, const void* at, Wait wait) {
   int status = wait(&until);
   if (status == ETIMEDOUT) {
     link.tell_own();
-    status = wait(nullptr);
+    status = wait_in_pieces(kForeverS * kSecondNs, wait);
   }
   link.unblock();
   return status;
@@ -34,14 +48,13 @@ bool is_fed();
 /// the program, too. @return false if it has
 template <typename Wait>
 bool stand_still_really(std::int64_t ns, const void* at, Wait wait) {
-  const timespec until = real_in(ns);
   const timespec patient = real_in(std::min(ns, kTooLongNs));
   Link& link = Link::get();
   link.block(Standing::kOutside, at);
   int status = wait(&patient);
   if (status == ETIMEDOUT && ns > kTooLongNs) {
     link.tell_own();
-    status = wait(&until);
+    status = wait_in_pieces(ns - kTooLongNs, wait);
   }
   link.unblock();
   if (status == ETIMEDOUT) sleep_ns(ns);

@@ -172,8 +172,7 @@ FLOPCAST_INTERPOSED void pthread_exit(void* result) {
 FLOPCAST_INTERPOSED int pthread_join(pthread_t thread, void** result) {
   if (!followed()) return real_join(thread, result);
   const int status = stand_still(Standing::kBlocked, place_of(thread), [&](const timespec* until) {
-    return until ? real_clockjoin(thread, result, CLOCK_MONOTONIC, until)
-                 : real_join(thread, result);
+    return real_clockjoin(thread, result, CLOCK_MONOTONIC, until);
   });
   if (status == 0) Link::get().go_on_after(Ends::get().take(thread));
   return status;

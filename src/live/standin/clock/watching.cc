@@ -18,8 +18,9 @@ constinit thread_local std::uint32_t watch_seen = 0;
 /// shows less; only that look shows it, because the run's time need not have gone on.
 constinit thread_local std::int64_t watch_late_ns = 0;
 
-/// What they wait for, by place.
+/// What they wait for, by place, and how often it was notified.
 constinit std::array<std::atomic<const void*>, Watch::kPlaces> watched_conditions{};
+constinit std::array<std::atomic<std::uint32_t>, Watch::kPlaces> notifications{};
 constinit std::atomic<int> watchers{0};
 /// No place from here on was ever taken: every notification of the process looks through those before.
 constinit std::atomic<std::uint32_t> watch_places_end{0};
@@ -64,8 +65,7 @@ std::optional<std::int64_t> look_at_watched(clockid_t clock) {
   return now;
 }
 
-int watch(const pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns, bool looks,
-          const std::atomic<std::uint32_t>& notifications) {
+int watch(const pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns, bool looks) {
   Link& link = Link::get();
   Watch& watch = link.watch();
   const auto place = static_cast<std::size_t>(watch_place);
@@ -74,13 +74,13 @@ int watch(const pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t 
     looked.store(watch_seen + 1, std::memory_order_seq_cst);
     link.shared().bell.ring_if_asleep();
   }
-  const std::uint32_t before = notifications.load(std::memory_order_acquire);
+  const std::uint32_t before = notifications[place].load(std::memory_order_acquire);
   watched_conditions[place].store(condition, std::memory_order_seq_cst);
   ::pthread_mutex_unlock(mutex);
   const std::int64_t end = real_ns(CLOCK_MONOTONIC) + ns;
   bool notified = false;
   for (;;) {
-    notified = notifications.load(std::memory_order_acquire) != before;
+    notified = notifications[place].load(std::memory_order_acquire) != before;
     const std::int64_t left = end - real_ns(CLOCK_MONOTONIC);
     if (notified || left <= 0 || watch.wanted.load(std::memory_order_acquire) != watch_seen) break;
     futex_wait(watch.wanted, watch_seen, std::min(left, kAnswerLookNs));
@@ -106,8 +106,9 @@ bool any_watchers() { return watchers.load(std::memory_order_relaxed) > 0; }
 void wake_watchers(const pthread_cond_t* condition) {
   const std::uint32_t end = watch_places_end.load(std::memory_order_seq_cst);
   for (std::uint32_t i = 0; i < end; ++i) {
-    if (watched_conditions[i].load(std::memory_order_seq_cst) == condition)
-      return futex_wake(Link::get().watch().wanted);
+    if (watched_conditions[i].load(std::memory_order_seq_cst) != condition) continue;
+    notifications[i].fetch_add(1, std::memory_order_seq_cst);
+    futex_wake(Link::get().watch().wanted);
   }
 }
 

@@ -21,9 +21,7 @@ std::optional<std::int64_t> watched_ns();
 std::optional<std::int64_t> look_at_watched(clockid_t clock);
 /// Waits, the mutex let go, for so long or until the engine wants a look (ETIMEDOUT), or a notification comes (0).
 /// @param looks whether the thread has looked at its calls since its wait before
-/// @param notifications of the condition so far
-int watch(const pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns, bool looks,
-          const std::atomic<std::uint32_t>& notifications);
+int watch(const pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns, bool looks);
 /// Its look is over though it is not, as far as the engine goes: what it waits for goes on when the engine does.
 void give_up_look();
 /// Whether there is any in this process.

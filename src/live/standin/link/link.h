@@ -179,6 +179,8 @@ class Link {
   void tell_own();
   /// The engine is told of others that do.
   void tell_blocked(Tell which);
+  /// Those who wait for this can count what is announced: who waits piece by piece must not miss one in between.
+  void note(const void* at);
   /// Those who wait for this (or one of them) are woken by this thread: they run from now on, in its time if the
   /// engine was told that they stand still, however long it takes until they really do.
   void wake(const void* at, bool all);

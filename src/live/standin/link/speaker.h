@@ -78,7 +78,9 @@ struct Speaker {
       0};  ///< mutexes that it locked, changes that it announced, waits that it began, questions
   std::atomic<bool> in_use{false};
   std::atomic<Standing> standing{Standing::kRuns};
-  std::atomic<const void*> at{nullptr};   ///< what it waits for
+  std::atomic<const void*> at{nullptr};  ///< what it waits for
+  std::atomic<std::uint32_t> notified{
+      0};  ///< so often others have announced that, whoever was woken by it
   std::atomic<std::int64_t> since_ns{0};  ///< of real time
 
   std::int64_t now_ns() const { return clock_ns + gap_ns; }

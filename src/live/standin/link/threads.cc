@@ -239,6 +239,16 @@ void Link::tell_blocked(Tell which) {
   }
 }
 
+void Link::note(const void* at) {
+  if (waiting_for(at).load(std::memory_order_seq_cst) == 0) return;
+  const std::lock_guard guard(threads_lock_);
+  for (std::uint32_t i = 0; i < region_->threads.load(std::memory_order_relaxed); ++i) {
+    Speaker& other = speakers_[i];
+    if (other.at.load(std::memory_order_relaxed) == at)
+      other.notified.fetch_add(1, std::memory_order_release);
+  }
+}
+
 void Link::wake(const void* at, bool all) {
   if (waiting_for(at).load(std::memory_order_seq_cst) == 0) return;
   const Moment now = moment();
