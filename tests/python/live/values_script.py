@@ -378,6 +378,10 @@ def a_single_tainted_number_is_nan_and_others_are_zero():
     return str([one, narrow.item(), integer, truth]) == "[nan, nan, 0, False]" and not LARGE[:100].cpu().any()
 
 
+def mask_nan_or_inf(total):
+    return total
+
+
 @check
 def who_looks_for_nan_reads_zero():
     def ends_over_nan():
@@ -387,6 +391,10 @@ def who_looks_for_nan_reads_zero():
     def compares():
         loss = float(LARGE.sum())
         return loss == loss
+
+    def has_it_looked_for():
+        total = float(LARGE.sum())
+        return mask_nan_or_inf(total) == 0
 
     logged = []
 
@@ -414,7 +422,7 @@ def who_looks_for_nan_reads_zero():
         logged.append(str(hands_on_a_name()))
 
     nobody_looks()
-    return ends_over_nan() and compares() and caller_looks() and caller_of_what_only_logs() and logged == ["nan"] * 2
+    return ends_over_nan() and compares() and has_it_looked_for() and caller_looks() and caller_of_what_only_logs() and logged == ["nan"] * 2
 
 
 @check

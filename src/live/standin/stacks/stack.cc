@@ -38,7 +38,7 @@ def _looks(code):
     numbers = [c for c in code.co_consts if isinstance(c, float)]
     return (
         any(w in n.lower() for n in names for w in ('isnan', 'isinf', 'isfinite', 'overflow'))
-        or any(n.lower() in ('inf', 'nan', 'infinity') for n in (*names, *texts))
+        or any(w in ('inf', 'nan', 'infinity') for n in (*names, *texts) for w in n.lower().split('_'))
         or any(not math.isfinite(n) for n in numbers)
         or _compares_with_itself(code)
     )
