@@ -372,7 +372,7 @@ LARGE = torch.randn(4096, 4096, device=GPU)
 
 
 @check
-def a_single_tainted_number_is_nan_and_others_are_zero():
+def a_single_tainted_number_is_none_and_others_are_zero():
     one, narrow = LARGE.sum().item(), LARGE.half().mean().cpu()
     integer, truth = LARGE.sum().long().item(), bool(LARGE.sum() > 3)
     return str([one, narrow.item(), integer, truth]) == "[nan, nan, 0, False]" and not LARGE[:100].cpu().any()
